@@ -1,0 +1,45 @@
+package catalog
+
+// Topic is the name of the topic, without a deployment prefix.
+const Topic = "catalog.v1"
+
+// Service is one record of catalog.v1; its key is Name.
+type Service struct {
+	// Name names the service in rules and usage; 1 to 128 characters.
+	Name string `json:"name"`
+	// Version grows with every write; set by the control plane.
+	Version int64 `json:"version,omitempty"`
+	// Prefix is the route prefix, such as /payments/; requests under it belong
+	// to this service. The longest prefix wins.
+	Prefix string `json:"prefix"`
+	// StripPrefix forwards the path without its prefix.
+	StripPrefix bool `json:"stripPrefix,omitempty"`
+	// RequireKey refuses requests without a valid API key (401).
+	RequireKey bool `json:"requireKey,omitempty"`
+	// Upstreams are where requests are forwarded to.
+	Upstreams []Upstream `json:"upstreams"`
+	// Endpoints give costs to patterns; a path under the prefix that none
+	// matches is forwarded at cost 1.
+	Endpoints []Endpoint `json:"endpoints,omitempty"`
+}
+
+// Upstream is one place a service runs.
+type Upstream struct {
+	// URL is http:// or https:// with a host and no query.
+	URL string `json:"url"`
+	// Region is a free label; empty is none.
+	Region string `json:"region,omitempty"`
+	// Weight shares requests among upstreams; 0 to 1000, default 1, 0 takes none.
+	Weight *int `json:"weight,omitempty"`
+}
+
+// Endpoint is a pattern of a service and what a request to it costs.
+type Endpoint struct {
+	// Pattern is METHOD /path in the syntax of net/http.ServeMux, route prefix
+	// included; the method may be left out.
+	Pattern string `json:"pattern"`
+	// Cost is units a request; 0 is free. Default 1.
+	Cost *int64 `json:"cost,omitempty"`
+	// About is for people.
+	About string `json:"about,omitempty"`
+}

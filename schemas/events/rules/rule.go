@@ -1,0 +1,121 @@
+package rules
+
+import "time"
+
+// Topic is the name of the topic, without a deployment prefix.
+const Topic = "rules.v1"
+
+// Kinds of subject: whose use is counted.
+const (
+	SubjectTenant      = "tenant"
+	SubjectUser        = "user"
+	SubjectApplication = "application"
+	SubjectAPIKey      = "apiKey"
+	SubjectService     = "service"
+	SubjectEndpoint    = "endpoint"
+)
+
+// Algorithms.
+const (
+	AlgorithmFixedWindow   = "fixedWindow"
+	AlgorithmSlidingWindow = "slidingWindow"
+	AlgorithmTokenBucket   = "tokenBucket"
+	AlgorithmGCRA          = "gcra"
+	AlgorithmQuota         = "quota"
+)
+
+// Kinds of quota.
+const (
+	QuotaRenewing = "renewing"
+	QuotaPrepaid  = "prepaid"
+)
+
+// Modes.
+const (
+	ModeEnforce = "enforce"
+	ModeShadow  = "shadow"
+	ModeOff     = "off"
+)
+
+// What happens to a request when the counter store cannot be asked.
+const (
+	StoreLossOpen   = "open"
+	StoreLossClosed = "closed"
+	StoreLossLocal  = "local"
+)
+
+// What happens to a request without the identity a rule counts by.
+const (
+	MissingSkip   = "skip"
+	MissingShared = "shared"
+	MissingDeny   = "deny"
+)
+
+// Rule is one record of rules.v1. Absent numbers are nil, since 0, unlimited
+// and absent are three things.
+type Rule struct {
+	// ID names the rule in REST, headers and events; 1 to 128 characters.
+	ID string `json:"id"`
+	// Version grows with every write of any rule; set by the control plane.
+	Version int64  `json:"version,omitempty"`
+	Name    string `json:"name,omitempty"`
+	// Subject says whose use is counted.
+	Subject Subject `json:"subject"`
+	// Scope says where the rule holds; empty is everywhere.
+	Scope Scope `json:"scope,omitzero"`
+	// Metric is what is counted. Rules that share subject, metric, algorithm
+	// and window share their counter.
+	Metric string `json:"metric"`
+	// Limit says how much; nil only when Unlimited.
+	Limit     *Limit `json:"limit,omitempty"`
+	Unlimited bool   `json:"unlimited,omitempty"`
+	// Cost overrides what a request costs; nil means the request's own cost.
+	Cost *int64 `json:"cost,omitempty"`
+	// Mode is enforce, shadow or off.
+	Mode        string `json:"mode,omitempty"`
+	OnStoreLoss string `json:"onStoreLoss,omitempty"`
+	OnMissing   string `json:"onMissing,omitempty"`
+	// Priority decides between equally specific rules: higher wins.
+	Priority   int        `json:"priority,omitempty"`
+	ValidFrom  *time.Time `json:"validFrom,omitempty"`
+	ValidUntil *time.Time `json:"validUntil,omitempty"`
+}
+
+// Subject is one of six dimensions and a value in it.
+type Subject struct {
+	Kind string `json:"kind"`
+	// Value is exact, or * for each value its own counter. For user and
+	// application it is tenant/name; acme/* is each of acme's.
+	Value string `json:"value"`
+}
+
+// Scope limits a rule to a service, or to a service and endpoint pattern.
+type Scope struct {
+	Service string `json:"service,omitempty"`
+	// Endpoint is METHOD /pattern in the syntax of net/http.ServeMux, route
+	// prefix included.
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
+// IsZero reports the global scope.
+func (s Scope) IsZero() bool { return s == Scope{} }
+
+// Limit is an algorithm and its numbers.
+type Limit struct {
+	Algorithm string `json:"algorithm"`
+	// Limit is units per window or period; 0 lets nothing pass.
+	Limit *int64 `json:"limit,omitempty"`
+	// Window is a duration such as 30s, 1m, 24h; 1 s to 1 year.
+	Window string `json:"window,omitempty"`
+	// Burst is the capacity of a rested counter (gcra, tokenBucket); default: limit.
+	Burst *int64 `json:"burst,omitempty"`
+
+	// The rest is for algorithm quota.
+	Kind      string `json:"kind,omitempty"`
+	Period    string `json:"period,omitempty"`
+	Timezone  string `json:"timezone,omitempty"`
+	AnchorDay int    `json:"anchorDay,omitempty"`
+	WeekStart string `json:"weekStart,omitempty"`
+	Rollover  *int64 `json:"rollover,omitempty"`
+	Overdraft string `json:"overdraft,omitempty"`
+}

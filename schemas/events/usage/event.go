@@ -1,0 +1,75 @@
+package usage
+
+import "time"
+
+// Topic is the name of the topic, without a deployment prefix.
+const Topic = "usage.v1"
+
+// Decisions; an open vocabulary.
+const (
+	DecisionAllow  = "ALLOW"
+	DecisionDeny   = "DENY"
+	DecisionShadow = "SHADOW"
+)
+
+// Algorithms as events name them; an open vocabulary.
+const (
+	AlgoFixedWindow    = "FIXED_WINDOW"
+	AlgoSlidingWindow  = "SLIDING_WINDOW"
+	AlgoTokenBucket    = "TOKEN_BUCKET"
+	AlgoGCRA           = "GCRA"
+	AlgoRenewingQuota  = "RENEWING_QUOTA"
+	AlgoPrepaidQuota   = "PREPAID_QUOTA"
+	AlgoOverdraftQuota = "OVERDRAFT_QUOTA"
+)
+
+// Event is one decision of a gateway.
+type Event struct {
+	// ID is the decision's id (UUIDv7), the same as Sluice-Decision-Id.
+	ID string `json:"id"`
+	// TS is when the decision was made, UTC, milliseconds.
+	TS            time.Time `json:"ts"`
+	TenantID      string    `json:"tenantId,omitempty"`
+	UserID        string    `json:"userId,omitempty"`
+	ApplicationID string    `json:"applicationId,omitempty"`
+	// APIKeyHash is sha256: and the hash's hexadecimal digits; empty without a key.
+	APIKeyHash string `json:"apiKeyHash,omitempty"`
+	Service    string `json:"service"`
+	// Endpoint is the catalog's pattern without its method; for a path that is
+	// not in the catalog, the cleaned path.
+	Endpoint string `json:"endpoint"`
+	Method   string `json:"method"`
+	// Decision is ALLOW, DENY or SHADOW.
+	Decision string `json:"decision"`
+	// StatusCode is what the client was answered, by the gate or the service.
+	StatusCode int `json:"statusCode"`
+	// RuleID and Algo name the rule that denied, or else the tightest one;
+	// empty where no rule matched.
+	RuleID string `json:"ruleId,omitempty"`
+	Algo   string `json:"algo,omitempty"`
+	// Reason says why a denied or degraded decision was made, such as
+	// quota-exceeded, store-unavailable, identity-missing; empty otherwise.
+	Reason string `json:"reason,omitempty"`
+	Cost   int64  `json:"cost"`
+	// LatencyMs is the gate's own time, without the upstream's.
+	LatencyMs float64 `json:"latencyMs"`
+	// Charges are the quota counters charged, with totals after the charge.
+	Charges []Charge `json:"charges,omitempty"`
+	// Gateway is the instance that decided.
+	Gateway string `json:"gateway"`
+}
+
+// Charge is what a decision took from one quota counter, and the counter's
+// totals right after, from the same atomic step. Totals only ever grow.
+type Charge struct {
+	// Counter is the counter's identity: its key without a deployment prefix.
+	Counter  string `json:"counter"`
+	Metric   string `json:"metric"`
+	Amount   int64  `json:"amount"`
+	Consumed int64  `json:"consumed"`
+	Refunded int64  `json:"refunded"`
+	// Forfeited is always 0 for renewing quotas.
+	Forfeited int64 `json:"forfeited,omitempty"`
+	// Limit is what the charge was judged by; nil is unlimited.
+	Limit *int64 `json:"limit,omitempty"`
+}
