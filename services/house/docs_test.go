@@ -1,0 +1,95 @@
+package house_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+// Every relative link of every document leads somewhere.
+func TestDocumentLinks(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, doc := range documents(t) {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			checked++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), m[1])); err != nil {
+				t.Errorf("%s: link to %s leads nowhere", doc, m[1])
+			}
+		}
+	}
+	if checked < 10 {
+		t.Fatalf("checked only %d links", checked)
+	}
+}
+
+// The README's table of rooms names every room, and its commands exist.
+func TestReadmeNamesRoomsAndCommands(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "README.md")
+	for _, room := range rooms(t) {
+		if !strings.Contains(readme, "services/"+room) {
+			t.Errorf("README.md does not name room services/%s", room)
+		}
+	}
+	targets := read(t, "Makefile")
+	for _, m := range regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)").FindAllStringSubmatch(readme, -1) {
+		if !regexp.MustCompile(`(?m)^` + m[1] + `:`).MatchString(targets) {
+			t.Errorf("README.md says make %s, which the Makefile does not have", m[1])
+		}
+	}
+}
+
+// The first screen is what a newcomer sees before scrolling.
+func TestReadmeStartsWithTheTwoCommands(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitN(read(t, "README.md"), "\n", 61)
+	first := strings.Join(lines[:min(60, len(lines))], "\n")
+	for _, want := range []string{"make run", "make test", "| room |"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the first 60 lines of README.md lack %q", want)
+		}
+	}
+}
+
+func documents(t *testing.T) []string {
+	t.Helper()
+	var docs []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "data" || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) == ".md" {
+			docs = append(docs, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return docs
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
