@@ -51,7 +51,7 @@ func (r *room) Run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	time.Sleep(r.stopTakes) // simulated by synctest: how long this room drains
+	<-time.After(r.stopTakes) // simulated time: how long this room drains
 	r.journal.add("stop " + r.name)
 	return r.stopErr
 }
@@ -150,7 +150,7 @@ func TestGroupDrainsBeforeItStops(t *testing.T) {
 		go func() { result <- g.Run(ctx) }()
 		synctest.Wait()
 		cancel()
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		if err := g.Ready(); err == nil || err.Error() != "api: stopping" {
 			t.Errorf("ready while draining: %v", err)
 		}
@@ -216,7 +216,7 @@ func TestGroupJoinsErrorsAndBoundsTheWait(t *testing.T) {
 				t.Errorf("error %v lacks %q", err, want)
 			}
 		}
-		time.Sleep(time.Minute) // let the slow room end, so that nothing leaks
+		<-time.After(time.Minute) // let the slow room end, so that nothing leaks
 	})
 }
 
