@@ -1,0 +1,93 @@
+package devserver
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// RedisOptions choose where and how a Redis runs. Dir is required.
+type RedisOptions struct {
+	// Dir holds data and log; it is made when missing.
+	Dir string
+	// Port on 127.0.0.1; 0 takes a free one.
+	Port int
+	// PortHint completes the error of a taken port: how this user chooses another.
+	PortHint string
+	// AppendOnly keeps the data, synced once a second, as in production. Without it nothing is kept.
+	AppendOnly bool
+	// Args are further options of redis-server, for example "--maxmemory", "64mb". They win over the ones above.
+	Args []string
+}
+
+// Redis is a redis-server. Nothing is ever evicted (maxmemory-policy noeviction): counters are not a cache.
+type Redis struct{ server }
+
+// StartRedis starts redis-server and returns when it answers PING. ctx bounds the wait only.
+func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("start redis: %w (Debian: apt-get install redis-server)", err)
+	}
+	port, err := choosePort("redis", o.Port, o.PortHint)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("start redis: %w", err)
+	}
+	r := &Redis{server{spec: launch{
+		name: "redis", port: port, hint: o.PortHint, dir: o.Dir, program: program, args: redisArgs(port, o),
+		ready:      func(ctx context.Context) error { return PingRedis(ctx, loopback(port)) },
+		stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL, stopWait: 10 * time.Second,
+	}}}
+	if err := r.Start(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func redisArgs(port int, o RedisOptions) []string {
+	appendOnly := "no"
+	if o.AppendOnly {
+		appendOnly = "yes"
+	}
+	args := []string{
+		"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", ".", "--daemonize", "no",
+		// No RDB: a save at shutdown would keep data that the caller asked not to keep.
+		"--save", "", "--appendonly", appendOnly, "--appendfsync", "everysec",
+		"--maxmemory-policy", "noeviction",
+	}
+	return append(args, o.Args...)
+}
+
+// PingRedis is one probe: nil when the server at addr (host:port) answers PONG. A server that still reads its file answers LOADING, which is not ready.
+func PingRedis(ctx context.Context, addr string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	// NOAUTH is an answer too: the caller has set a password in Args.
+	if answer := strings.TrimSpace(line); answer != "+PONG" && !strings.HasPrefix(answer, "-NOAUTH") {
+		return fmt.Errorf("redis answers %q", answer)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package servertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/devserver/withservers"
+)
+
+// Redis returns the shared server's host:port and a key prefix of the test's own ("t0123456789ab:"). Keys that begin
+// with it are deleted after the test.
+func Redis(t testing.TB) (addr, keyPrefix string) {
+	t.Helper()
+	addr = mustEnv(t, withservers.EnvRedis)
+	keyPrefix = unique() + ":"
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
+		defer cancel()
+		if err := deleteKeys(ctx, addr, keyPrefix); err != nil {
+			t.Errorf("delete keys %s*: %v", keyPrefix, err)
+		}
+	})
+	return addr, keyPrefix
+}
+
+func deleteKeys(ctx context.Context, addr, prefix string) error {
+	client := redis.NewClient(&redis.Options{Addr: addr})
+	defer client.Close()
+	keys := client.Scan(ctx, 0, prefix+"*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := client.Unlink(ctx, keys.Val()).Err(); err != nil {
+			return err
+		}
+	}
+	return keys.Err()
+}
