@@ -1,0 +1,79 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// checks collects what is wrong with values that have the right type.
+type checks struct{ errs []error }
+
+func (c *checks) wrong(key, format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+}
+
+func (c *checks) oneOf(key, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		c.wrong(key, "%q is none of %s", value, strings.Join(allowed, ", "))
+	}
+}
+
+func (c *checks) addr(key, value string) {
+	if _, port, err := net.SplitHostPort(value); err != nil || port == "" {
+		c.wrong(key, "%q is no address: give host:port or :port", value)
+	}
+}
+
+func (c *checks) url(key, value string, schemes ...string) {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+		// The value may hold a password and is not repeated.
+		c.wrong(key, "not a URL: give %s://host:port…", schemes[0])
+	}
+}
+
+func (c *checks) atLeast(key string, value, least int64) {
+	if value < least {
+		c.wrong(key, "%d is too small: at least %d", value, least)
+	}
+}
+
+func (c *checks) notNegative(key string, value time.Duration) {
+	if value < 0 {
+		c.wrong(key, "%s is negative", value)
+	}
+}
+
+// check holds what belongs to no single room; the rooms check their own
+// sections when they are constructed.
+func (c Config) check() []error {
+	var is checks
+	is.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	is.oneOf("log.format", c.Log.Format, "text", "json")
+	is.addr("admin.listen", c.Admin.Listen)
+	is.notNegative("stop.drainDelay", c.Stop.DrainDelay)
+	if c.Stop.Timeout <= 0 {
+		is.wrong("stop.timeout", "%s: give more than 0", c.Stop.Timeout)
+	}
+	is.url("postgres.url", c.Postgres.URL.Reveal(), "postgres", "postgresql")
+	is.atLeast("postgres.maxConns", int64(c.Postgres.MaxConns), 2)
+	redis := c.Redis.Counters
+	is.addr("redis.counters.addr", redis.Addr)
+	is.atLeast("redis.counters.db", int64(redis.DB), 0)
+	is.atLeast("redis.counters.poolSize", int64(redis.PoolSize), 1)
+	if redis.TLS.CAFile != "" && !redis.TLS.Enabled {
+		is.wrong("redis.counters.tls.caFile", "given, but redis.counters.tls.enabled is false")
+	}
+	is.oneOf("usage.store", c.Usage.Store, UsageElasticsearch, UsagePostgres)
+	is.oneOf("elasticsearch.flavor", c.Elasticsearch.Flavor, "elasticsearch", "opensearch")
+	is.url("elasticsearch.url", c.Elasticsearch.URL, "http", "https")
+	if c.Elasticsearch.APIKey != "" && c.Elasticsearch.Username != "" {
+		is.wrong("elasticsearch.apiKey", "given together with elasticsearch.username: choose one")
+	}
+	is.addr("demo.listen", c.Demo.Listen)
+	return is.errs
+}

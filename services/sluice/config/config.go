@@ -1,0 +1,98 @@
+package config
+
+import (
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/service"
+	"github.com/sluice-platform/sluice/services/demo"
+)
+
+// Config is all of it, a section for each shared client and each room.
+type Config struct {
+	Log           Log                 `koanf:"log"`
+	Admin         service.AdminConfig `koanf:"admin"`
+	Stop          Stop                `koanf:"stop"`
+	Postgres      Postgres            `koanf:"postgres"`
+	Redis         Redis               `koanf:"redis"`
+	Usage         Usage               `koanf:"usage"`
+	Elasticsearch Elasticsearch       `koanf:"elasticsearch"`
+	Demo          demo.Config         `koanf:"demo"`
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string `koanf:"level" doc:"Least level that is logged: debug, info, warn or error."`
+	Format string `koanf:"format" doc:"Form of the log on standard error: text or json."`
+}
+
+// Stop bounds the end of the process.
+type Stop struct {
+	DrainDelay time.Duration `koanf:"drainDelay" doc:"How long the process goes on serving after SIGTERM with /readyz already answering 503, so that load balancers look elsewhere first."`
+	Timeout    time.Duration `koanf:"timeout" doc:"Longest wait for each module to stop."`
+}
+
+// Postgres is the database of truth; controlplane, relay and keeper use it,
+// and the usage store where it is chosen.
+type Postgres struct {
+	URL      service.Secret `koanf:"url" doc:"Connection URL, postgres://user:password@host:port/database?sslmode=…; its user may create tables and replicate."`
+	MaxConns int32          `koanf:"maxConns" doc:"Most connections of this process, the relay's replication connection not counted."`
+}
+
+// Redis holds the connections to Redis, one for each purpose.
+type Redis struct {
+	Counters RedisConnection `koanf:"counters"`
+}
+
+// RedisConnection is a connection to one Redis.
+type RedisConnection struct {
+	Addr      string         `koanf:"addr" doc:"host:port of the Redis that holds the counters (maxmemory-policy noeviction, appendonly yes)."`
+	Username  string         `koanf:"username" doc:"User of the Redis ACL; empty is the default user."`
+	Password  service.Secret `koanf:"password" doc:"Password of that user."`
+	DB        int            `koanf:"db" doc:"Number of the database."`
+	KeyPrefix string         `koanf:"keyPrefix" doc:"Starts the name of every key, so that deployments can share a Redis; all gateways of one deployment have the same."`
+	PoolSize  int            `koanf:"poolSize" doc:"Most connections of one gateway process."`
+	TLS       RedisTLS       `koanf:"tls"`
+}
+
+// RedisTLS is TLS to Redis.
+type RedisTLS struct {
+	Enabled    bool   `koanf:"enabled" doc:"Whether to use TLS."`
+	CAFile     string `koanf:"caFile" doc:"PEM file of the certificate authorities trusted for it; empty means the system's."`
+	ServerName string `koanf:"serverName" doc:"Name expected in the server's certificate; empty means the host of addr."`
+}
+
+// Usage says where usage events are kept for search.
+type Usage struct {
+	Store string `koanf:"store" doc:"Where usage events are searched: elasticsearch or postgres."`
+}
+
+// Elasticsearch is the usage store for analysts.
+type Elasticsearch struct {
+	URL         string         `koanf:"url" doc:"http:// or https:// address of Elasticsearch or OpenSearch."`
+	Flavor      string         `koanf:"flavor" doc:"Which of the two it is: elasticsearch or opensearch."`
+	Username    string         `koanf:"username" doc:"User for basic authentication."`
+	Password    service.Secret `koanf:"password" doc:"Password of that user."`
+	APIKey      service.Secret `koanf:"apiKey" doc:"API key, in place of user and password."`
+	IndexPrefix string         `koanf:"indexPrefix" doc:"Starts the name of every index and template, before ratelimit-usage-YYYY.MM.DD."`
+}
+
+// Default returns the configuration of a process told nothing: local servers
+// on their usual ports, no credentials.
+func Default() Config {
+	return Config{
+		Log:           Log{Level: "info", Format: "text"},
+		Admin:         service.DefaultAdminConfig(),
+		Stop:          Stop{Timeout: service.DefaultStopTimeout},
+		Postgres:      Postgres{URL: "postgres://sluice@127.0.0.1:5432/sluice", MaxConns: 10},
+		Redis:         Redis{Counters: RedisConnection{Addr: "127.0.0.1:6379", KeyPrefix: "sluice", PoolSize: 64}},
+		Usage:         Usage{Store: UsageElasticsearch},
+		Elasticsearch: Elasticsearch{URL: "http://127.0.0.1:9200", Flavor: "elasticsearch"},
+		Demo:          demo.DefaultConfig(),
+	}
+}
+
+// Values of usage.store.
+const (
+	UsageElasticsearch = "elasticsearch"
+	UsagePostgres      = "postgres"
+)

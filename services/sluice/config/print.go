@@ -1,0 +1,93 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// YAML writes the configuration as a file that Load takes, secrets masked.
+// With sources, a comment behind each value says where it came from.
+func (l *Loaded) YAML(sources bool) ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	sections := map[string]*yaml.Node{"": root}
+	config := reflect.ValueOf(l.Config)
+	for _, k := range l.keys {
+		node, err := encode(config.FieldByIndex(k.index))
+		if err != nil {
+			return nil, fmt.Errorf("print %s: %w", k.Path, err)
+		}
+		if sources {
+			node.LineComment = "default"
+			if from, ok := l.Sources[k.Path]; ok {
+				node.LineComment = from
+			}
+		}
+		parent, name := section(sections, k.Path)
+		parent.Content = append(parent.Content, scalar(name), node)
+	}
+	return yaml.Marshal(root)
+}
+
+// section returns the mapping a path's last part belongs to, made where missing.
+func section(sections map[string]*yaml.Node, path string) (*yaml.Node, string) {
+	cut := strings.LastIndexByte(path, '.')
+	if cut < 0 {
+		return sections[""], path
+	}
+	above, name := path[:cut], path[cut+1:]
+	if node, ok := sections[above]; ok {
+		return node, name
+	}
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	parent, own := section(sections, above)
+	parent.Content = append(parent.Content, scalar(own), node)
+	sections[above] = node
+	return node, name
+}
+
+func scalar(text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+}
+
+// encode gives a value its YAML form: durations with units, secrets masked (by
+// their MarshalText), lists in one line.
+func encode(v reflect.Value) (*yaml.Node, error) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		return scalar(v.Interface().(time.Duration).String()), nil
+	case v.Kind() == reflect.Slice:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for i := range v.Len() {
+			item, err := encode(v.Index(i))
+			if err != nil {
+				return nil, err
+			}
+			list.Content = append(list.Content, item)
+		}
+		return list, nil
+	case v.Kind() == reflect.Struct:
+		return encodeStruct(v)
+	}
+	node := new(yaml.Node)
+	return node, node.Encode(v.Interface())
+}
+
+func encodeStruct(v reflect.Value) (*yaml.Node, error) {
+	keys, err := Keys(v.Type())
+	if err != nil {
+		return nil, err
+	}
+	object := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	for _, k := range keys {
+		value, err := encode(v.FieldByIndex(k.index))
+		if err != nil {
+			return nil, err
+		}
+		object.Content = append(object.Content, scalar(k.Path), value)
+	}
+	return object, nil
+}
