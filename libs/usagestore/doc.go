@@ -1,0 +1,21 @@
+// Package usagestore is the seam between the rooms and the place where usage
+// events are kept for search: Elasticsearch or OpenSearch (package elastic),
+// or Postgres (package pgstore) where there is none.
+//
+// # Model
+//
+// An event is a document, identified by tenant and event id. Put is
+// idempotent by that pair, so a stream that is read again adds nothing. Each
+// event of a Put has its own result: stored, refused for good (Permanent), or
+// to be tried again.
+//
+// # Invariants, held by package storetest against every implementation
+//
+//   - one bad event never keeps others of its batch out;
+//   - times are kept in milliseconds, UTC;
+//   - Search gives newest first, and cursors neither skip nor repeat an event
+//     while older ones are added;
+//   - Prune takes whole days of UTC.
+//
+// The indexer puts, the control plane searches.
+package usagestore
