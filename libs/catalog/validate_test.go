@@ -1,0 +1,98 @@
+package catalog_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sluice-platform/sluice/libs/catalog"
+	events "github.com/sluice-platform/sluice/schemas/events/catalog"
+)
+
+func demo() events.Service {
+	return events.Service{
+		Name: "payments", Prefix: "/payments/",
+		Upstreams: []events.Upstream{{URL: "http://payments:8080/base", Region: "eu"}},
+		Endpoints: []events.Endpoint{
+			{Pattern: "POST /payments/pay", Cost: new(int64(20))},
+			{Pattern: "/payments/{id}/{rest...}"},
+		},
+	}
+}
+
+func TestValidateTakesAService(t *testing.T) {
+	t.Parallel()
+	if found := catalog.Validate(demo()); len(found) > 0 {
+		t.Fatalf("found %v", found)
+	}
+	root := demo()
+	root.Prefix, root.Name = "/", "all {of} it: 100%"
+	if found := catalog.Validate(root); len(found) > 0 {
+		t.Fatalf("prefix /: found %v", found)
+	}
+}
+
+func TestValidateNamesEachMistake(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name        string
+		change      func(*events.Service)
+		field, says string
+	}{
+		{"no name", func(s *events.Service) { s.Name = "" }, "name", "1 to 128"},
+		{"long name", func(s *events.Service) { s.Name = strings.Repeat("ä", 129) }, "name", "not 129"},
+		{"control", func(s *events.Service) { s.Name = "pay\tments" }, "name", "printable"},
+		{"dot name", func(s *events.Service) { s.Name = ".." }, "name", "dot segment"},
+		{"no slash", func(s *events.Service) { s.Prefix = "/payments" }, "prefix", "begin and end with /"},
+		{"dots", func(s *events.Service) { s.Prefix = "/a/../b/" }, "prefix", "clean path"},
+		{"double slash", func(s *events.Service) { s.Prefix = "/payments//" }, "prefix", "clean path"},
+		{"wildcard prefix", func(s *events.Service) { s.Prefix = "/{x}/" }, "prefix", "without {"},
+		{"long prefix", func(s *events.Service) { s.Prefix = "/" + strings.Repeat("a", 600) + "/" }, "prefix", "at most 512"},
+		{"no upstream", func(s *events.Service) { s.Upstreams = nil }, "upstreams", "1 to 64"},
+		{"scheme", func(s *events.Service) { s.Upstreams[0].URL = "ftp://a" }, "upstreams[0].url", "http:// or https://"},
+		{"no host", func(s *events.Service) { s.Upstreams[0].URL = "http://:80" }, "upstreams[0].url", "host"},
+		{"password", func(s *events.Service) { s.Upstreams[0].URL = "http://u:hunter2@a" }, "upstreams[0].url", "password"},
+		{"query", func(s *events.Service) { s.Upstreams[0].URL = "http://a/?b" }, "upstreams[0].url", "no query"},
+		{"port", func(s *events.Service) { s.Upstreams[0].URL = "http://a:99999" }, "upstreams[0].url", "port"},
+		{"weight", func(s *events.Service) { s.Upstreams[0].Weight = new(1001) }, "upstreams[0].weight", "0 to 1000"},
+		{"all at rest", func(s *events.Service) { s.Upstreams[0].Weight = new(0) }, "upstreams", "weight above 0"},
+		{"pattern", func(s *events.Service) { s.Endpoints[0].Pattern = "POST /payments/{" }, "endpoints[0].pattern", "ServeMux"},
+		{"elsewhere", func(s *events.Service) { s.Endpoints[1].Pattern = "GET /other/" }, "endpoints[1].pattern", "under the service's prefix /payments/"},
+		{"twice", func(s *events.Service) { s.Endpoints[1].Pattern = s.Endpoints[0].Pattern }, "endpoints[1].pattern", "appears twice"},
+		{"cost", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(-1)) }, "endpoints[0].cost", "0 to 2^53"},
+		{"dear", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(1<<53 + 1)) }, "endpoints[0].cost", "0 to 2^53"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := demo()
+			c.change(&s)
+			found := catalog.Validate(s)
+			if len(found) == 0 || found[0].Field != c.field || !strings.Contains(found[0].Message, c.says) {
+				t.Fatalf("found %v, want %s: …%s…", found, c.field, c.says)
+			}
+		})
+	}
+}
+
+func TestValidateRepeatsNoPassword(t *testing.T) {
+	t.Parallel()
+	s := demo()
+	s.Upstreams[0].URL = "http://u:hunter2@a:b:c/%zz"
+	for _, e := range catalog.Validate(s) {
+		if strings.Contains(e.Message, "hunter2") {
+			t.Fatalf("%s", e.Message)
+		}
+	}
+}
+
+func TestNormalizeFillsACopy(t *testing.T) {
+	t.Parallel()
+	given := demo()
+	full := catalog.Normalize(given)
+	if *full.Upstreams[0].Weight != 1 || *full.Endpoints[0].Cost != 20 || *full.Endpoints[1].Cost != 1 {
+		t.Fatalf("normalised to %+v", full)
+	}
+	if given.Upstreams[0].Weight != nil || given.Endpoints[1].Cost != nil {
+		t.Fatal("the argument was changed")
+	}
+}
