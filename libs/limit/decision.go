@@ -1,0 +1,64 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// State is what one counter said, from the atomic step of its decision.
+type State struct {
+	// Key is the counter's identity; of a quota with its period, such as
+	// {t:acme}:t::reports:quota:month:202607.
+	Key string
+	// Allowed is this counter's own judgement: a request is denied when one
+	// counter denies it, and the others stay as they were.
+	Allowed bool
+	// Never says that waiting does not help: cost above capacity, or limit 0.
+	Never bool
+	// Unlimited says that Limit and Remaining mean nothing.
+	Unlimited bool
+	// Limit is the counter's limit as it was judged by.
+	Limit int64
+	// Remaining is the units left after this decision, 0 to capacity. A denied
+	// decision took none.
+	Remaining int64
+	// Reset is the time until more units are there: the end of the window or
+	// period, or gcra's next whole unit; 0 when the counter is full.
+	Reset time.Duration
+	// RetryAfter is the time after which the same cost would pass if nothing
+	// else came; 0 when Allowed or Never.
+	RetryAfter time.Duration
+	// Consumed and Refunded are a quota's totals in its period after this
+	// decision; both only ever grow.
+	Consumed, Refunded int64
+}
+
+// Decision is the answer to all counters of one request.
+type Decision struct {
+	// Allowed means every counter was charged; otherwise none was.
+	Allowed bool
+	// Now is the store's clock at the decision, microseconds, UTC.
+	Now time.Time
+	// States has one state a counter, in the counters' order.
+	States []State
+}
+
+// Errors of a Store, to be tested with errors.Is. With either one nothing is
+// known to be charged; after ErrUnavailable a charge may still have happened
+// when the answer was lost on its way.
+var (
+	// ErrUnavailable means that the store could not be asked or did not answer
+	// in time: the rules' onStoreLoss applies.
+	ErrUnavailable = errors.New("counter store is unavailable")
+	// ErrCounterBroken means that a counter's key holds something that is no
+	// counter; nothing was charged. Only decisions on that counter fail.
+	ErrCounterBroken = errors.New("counter is broken")
+)
+
+// Store decides. Implementations are safe for concurrent use.
+type Store interface {
+	// Decide charges all counters or none. Counters that share a key are
+	// charged the sum of their costs. No counters: allowed, without asking.
+	Decide(ctx context.Context, counters []Counter) (Decision, error)
+}
