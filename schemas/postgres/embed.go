@@ -1,0 +1,8 @@
+package postgres
+
+import "embed"
+
+// FS holds <room>/<number>_<name>.sql.
+//
+//go:embed */*.sql
+var FS embed.FS
