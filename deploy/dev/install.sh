@@ -39,7 +39,10 @@ version_of() { sed -n 's:.*<server.version>\(.*\)</server.version>.*:\1:p' "$her
 
 folder_of() { echo "$cache/$(pom_of "$1")-$(version_of "$1")"; }
 
-have_jars() { [ -f "$(folder_of "$1")/.complete" ]; }
+# What a jar folder was made from: it is made anew when its pom, launcher or logging configuration has changed.
+sources_of() { cat "$here/$(pom_of "$1")"/* | sha256sum; }
+
+have_jars() { [ "$(cat "$(folder_of "$1")/.complete" 2>/dev/null)" = "$(sources_of "$1")" ]; }
 
 # Installing must not start a server: Debian's would take 5432 and 6379. policy-rc.d answers 101, "do not".
 apt_install() {
@@ -83,6 +86,8 @@ install_jars() {
 	folder=$(folder_of "$server")
 	have_jars "$server" && return 0
 	part=$(mktemp -d "$cache/part.XXXXXX")
+	# shellcheck disable=SC2064 # the folder of now, not of then
+	trap "rm -rf '$part'" EXIT
 	say "$(pom_of "$server") $(version_of "$server"): jars from Maven Central (about 50 MB)"
 	mvn -B -q -f "$pom/pom.xml" dependency:copy-dependencies -DoutputDirectory="$part/lib" </dev/null
 	mkdir -p "$part/classes"
@@ -91,7 +96,7 @@ install_jars() {
 		javac -proc:none -nowarn -cp "$part/lib/*" -d "$part/classes" "$pom"/*.java
 	fi
 	chmod 755 "$part"
-	touch "$part/.complete"
+	sources_of "$server" >"$part/.complete"
 	rm -rf "$folder"
 	mv "$part" "$folder"
 }

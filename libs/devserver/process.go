@@ -250,11 +250,11 @@ func (s *server) reap(run *child) {
 }
 
 // awaitGone waits for killed processes that are not our own children; Postgres will not start while one of them is
-// still attached to its shared memory. The bound is for zombies that nobody collects (a container without an init).
+// still attached to its shared memory. The bound is for a process the kernel cannot end (a hung disk).
 func awaitGone(pids []int) {
 	deadline := time.Now().Add(2 * time.Second)
 	for _, p := range pids {
-		for commandLine(p) != "" && time.Now().Before(deadline) {
+		for alive(p) && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}

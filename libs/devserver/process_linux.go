@@ -15,32 +15,45 @@ func childAttr(death syscall.Signal) *syscall.SysProcAttr {
 
 // descendants reads /proc once. Call it while the root is alive or not yet waited for: orphans are re-parented.
 func descendants(root int) []int {
-	parents := map[int][]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			continue // ended meanwhile
+	children := map[int][]int{}
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, folder := range folders {
+		pid, _ := strconv.Atoi(filepath.Base(folder))
+		if _, parent, ok := processStat(pid); ok {
+			children[parent] = append(children[parent], pid)
 		}
-		// "pid (comm) state ppid …": comm may hold spaces and brackets, so cut after the last one.
-		fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
-		if len(fields) < 2 {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		ppid, _ := strconv.Atoi(string(fields[1]))
-		parents[ppid] = append(parents[ppid], pid)
 	}
 	var all []int
 	for next := []int{root}; len(next) > 0; {
 		var below []int
 		for _, p := range next {
-			below = append(below, parents[p]...)
+			below = append(below, children[p]...)
 		}
 		all = append(all, below...)
 		next = below
 	}
 	return all
+}
+
+// processStat reads a process's state letter and parent; ok is false when it is gone.
+func processStat(pid int) (state byte, parent int, ok bool) {
+	raw, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return 0, 0, false
+	}
+	// "pid (comm) state ppid …": comm may hold spaces and brackets, so cut after the last one.
+	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+	if len(fields) < 2 {
+		return 0, 0, false
+	}
+	parent, err = strconv.Atoi(string(fields[1]))
+	return fields[0][0], parent, err == nil
+}
+
+// alive says whether a process is there and no zombie: an orphan's new parent may be slow to collect it.
+func alive(pid int) bool {
+	state, _, ok := processStat(pid)
+	return ok && state != 'Z' && state != 'X'
 }
 
 // commandLine is the argument list of a process joined by spaces, empty when it is gone.

@@ -27,6 +27,9 @@ func descendants(pid int) []int {
 	return all
 }
 
+// alive says whether a process is there.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
 // commandLine is the command of a process, empty when it is gone.
 func commandLine(pid int) string {
 	out, _ := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
