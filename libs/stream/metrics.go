@@ -23,9 +23,11 @@ type metrics struct {
 }
 
 // RegisterMetrics registers all metrics of this package, for the reference.
-func RegisterMetrics(reg prometheus.Registerer) error {
-	_, err := newMetrics(reg)
-	return err
+// It panics where one of their names is taken by something else.
+func RegisterMetrics(reg prometheus.Registerer) {
+	if _, err := newMetrics(reg); err != nil {
+		panic(err)
+	}
 }
 
 // propagationBuckets: from a tenth of the budget of 35 ms to a minute of trouble.

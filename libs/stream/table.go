@@ -75,9 +75,8 @@ type Table[V any] struct {
 	follower *Follower
 	served   *tableCopy[V] // nil before the first complete copy
 	building *tableCopy[V] // nil while served is current
-	bad      map[string]string
-	equalAt  time.Time // of the newest mirror record that was equalled
-	differed int       // mirror records in a row that were not
+	equalAt  time.Time     // of the newest mirror record that was equalled
+	differed int           // mirror records in a row that were not
 	// lost is why the last copy was given up; nil when the current is whole.
 	lost error
 }
@@ -100,7 +99,7 @@ func NewTable[V any](cfg Config, o TableOptions[V]) (*Table[V], error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", o.Topic, err)
 	}
-	t := &Table[V]{cfg: cfg, o: o, metrics: m, bad: map[string]string{}}
+	t := &Table[V]{cfg: cfg, o: o, metrics: m}
 	m.age.WithLabelValues(o.Topic).Set(math.Inf(1))
 	m.ready.WithLabelValues(o.Topic).Set(0)
 	return t, nil

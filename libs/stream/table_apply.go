@@ -20,10 +20,12 @@ type tableCopy[V any] struct {
 	entries map[string]Entry[V]
 	// equal is the verdict of the newest mirror record.
 	equal, sawMirror bool
+	// bad names the keys whose newest record is not understood, and why.
+	bad map[string]string
 }
 
 func newTableCopy[V any]() *tableCopy[V] {
-	return &tableCopy[V]{entries: map[string]Entry[V]{}}
+	return &tableCopy[V]{entries: map[string]Entry[V]{}, bad: map[string]string{}}
 }
 
 // set takes a change into the entries. A bad record leaves its key alone.
@@ -75,15 +77,20 @@ func (t *Table[V]) handleRecord(rec *kgo.Record) {
 	}
 }
 
+// current is the copy that is being read into; t.mu is held.
+func (t *Table[V]) current() *tableCopy[V] {
+	if t.building != nil {
+		return t.building
+	}
+	return t.served
+}
+
 // take offers the change to the copies. taken: it was news to the current
 // copy; shown: it changes what is served.
 func (t *Table[V]) take(ch Change[V], value []byte, decoded error) (taken, shown bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	current := t.building
-	if current == nil {
-		current = t.served
-	}
+	current := t.current()
 	outcome := current.ledger.Apply(ch.Key, ch.Entry.Generation, ch.Entry.Version, value)
 	if outcome == Stale {
 		t.metrics.stale.WithLabelValues(t.o.Topic).Inc()
@@ -92,7 +99,7 @@ func (t *Table[V]) take(ch Change[V], value []byte, decoded error) (taken, shown
 	if taken {
 		current.set(ch, decoded)
 		if decoded == nil {
-			delete(t.bad, ch.Key)
+			delete(current.bad, ch.Key)
 		}
 	}
 	if current == t.served {
@@ -133,7 +140,7 @@ func (t *Table[V]) reportBad(key string, offset int64, err error) {
 	t.o.Log.Error("record is not understood; its key keeps its last good value", "topic", t.cfg.Topic(t.o.Topic), "key", key, "offset", offset, "error", err)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.bad[key] = err.Error()
+	t.current().bad[key] = err.Error()
 }
 
 // handleMirror compares the copy that is being read with the relay's account.
@@ -145,10 +152,7 @@ func (t *Table[V]) handleMirror(rec *kgo.Record) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	current := t.building
-	if current == nil {
-		current = t.served
-	}
+	current := t.current()
 	if m.Generation < current.ledger.Generation() {
 		return nil // written by a relay of an earlier life of the database
 	}
@@ -192,16 +196,14 @@ func (t *Table[V]) promote(position int64) {
 // keepGood carries the last good value of a bad key over into a new copy,
 // which may have found only the bad record; t.mu is held.
 func (t *Table[V]) keepGood(next *tableCopy[V]) {
-	for key := range t.bad {
+	if t.served == nil {
+		return
+	}
+	for key := range next.bad {
 		mark, known := next.ledger.Get(key)
-		if !known || !mark.Live {
-			delete(t.bad, key)
-			continue
-		}
-		if _, has := next.entries[key]; has || t.served == nil {
-			continue
-		}
-		if good, had := t.served.entries[key]; had {
+		_, has := next.entries[key]
+		good, had := t.served.entries[key]
+		if known && mark.Live && !has && had {
 			next.entries[key] = good
 		}
 	}

@@ -100,8 +100,9 @@ type TableState struct {
 func (t *Table[V]) State() TableState {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	s := TableState{Bad: maps.Clone(t.bad), Digest: FormatDigest(0)}
+	s := TableState{Bad: map[string]string{}, Digest: FormatDigest(0)}
 	if t.served != nil {
+		maps.Copy(s.Bad, t.served.bad)
 		s.Ready = true
 		s.Count, s.Digest, s.Generation = t.served.ledger.Count(), FormatDigest(t.served.ledger.Sum()), t.served.ledger.Generation()
 	}
