@@ -1,0 +1,132 @@
+package controlplane_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+const goodRule = `{"id":"a","subject":{"kind":"tenant","value":"*"},"metric":"hellos","limit":{"algorithm":"gcra","limit":30,"window":"1m","burst":10}}`
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// ruleWith is goodRule with one piece replaced.
+func ruleWith(old, replacement string) string { return strings.Replace(goodRule, old, replacement, 1) }
+
+var anyVersion = map[string]string{"If-Match": "*"}
+
+// badInputs are requests that are wrong in one way each. None needs the
+// database: it is away, so that a mistake which reached it would be a 503.
+var badInputs = []struct {
+	name   string
+	is     request
+	status int
+	field  string // of the first error; - where there is none
+	says   string
+}{
+	{"wrong type", request{body: ruleWith(`"tenant"`, `7`)}, 400, "subject.kind", "must be a string, not the number 7"},
+	{"wrong type of limit", request{body: ruleWith(`30`, `"30"`)}, 400, "limit.limit", "must be a whole number"},
+	{"fraction", request{body: ruleWith(`30`, `1.5`)}, 400, "limit.limit", "whole number"},
+	{"exponent", request{body: ruleWith(`30`, `1e400`)}, 400, "limit.limit", "whole number"},
+	{"unknown algorithm", request{body: ruleWith(`gcra`, `leaky`)}, 400, "limit.algorithm", "must be one of"},
+	{"later algorithm", request{body: ruleWith(`gcra`, `slidingWindow`)}, 400, "limit.algorithm", "not available yet"},
+	{"negative", request{body: ruleWith(`30`, `-1`)}, 400, "limit.limit", "must be 0 to"},
+	{"over 2^53", request{body: ruleWith(`30`, `9007199254740993`)}, 400, "limit.limit", "must be 0 to"},
+	{"over 2^63", request{body: ruleWith(`30`, `92233720368547758080`)}, 400, "limit.limit", "64 bits"},
+	{"window 0", request{body: ruleWith(`1m`, `0s`)}, 400, "limit.window", "1s"},
+	{"no duration", request{body: ruleWith(`1m`, `soon`)}, 400, "limit.window", "30s, 1m"},
+	{"unknown field", request{body: ruleWith(`"metric"`, `"colour":1,"metric"`)}, 400, "colour", "is not a field"},
+	{"unknown field below", request{body: ruleWith(`"window"`, `"windows":1,"window"`)}, 400, "limit.windows", "is not a field"},
+	{"other case", request{body: ruleWith(`"metric"`, `"Metric"`)}, 400, "Metric", "is not a field"},
+	{"twice", request{body: ruleWith(`"metric"`, `"id":"b","metric"`)}, 400, "id", "twice"},
+	{"bad pattern", request{body: ruleWith(`"metric"`, `"scope":{"service":"s","endpoint":"GET /a/{"},"metric"`)}, 400, "scope.endpoint", "ServeMux"},
+	{"missing metric", request{body: ruleWith(`"metric":"hellos",`, ``)}, 400, "metric", "must be"},
+	{"no body", request{}, 400, "", "must be a JSON object"},
+	{"array", request{body: `[]`}, 400, "", "must be an object"},
+	{"null", request{body: `null`}, 400, "", "must be an object"},
+	{"not JSON", request{body: `{"id":`}, 400, "", "line 1"},
+	{"trailing", request{body: goodRule + `x`}, 400, "", "after top-level"},
+	{"invalid UTF-8", request{body: ruleWith(`hellos`, "hel\xfflos")}, 400, "", "UTF-8"},
+	{"NUL", request{body: ruleWith(`"id":"a"`, `"id":"a\u0000"`)}, 400, "id", "NUL"},
+	{"control in id", request{body: ruleWith(`"id":"a"`, `"id":"a\u0001"`)}, 400, "id", "printable"},
+	{"long id", request{body: ruleWith(`"id":"a"`, `"id":"`+strings.Repeat("x", 200)+`"`)}, 400, "id", "1 to 128"},
+	{"2 MB", request{body: ruleWith(`"id":"a"`, `"name":"`+strings.Repeat("x", 2<<20)+`"`)}, 413, "-", "at most 1048576"},
+	{"form", request{body: goodRule, header: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}}, 415, "-", "application/json"},
+	{"latin-1", request{body: goodRule, header: map[string]string{"Content-Type": "application/json; charset=latin1"}}, 415, "-", "UTF-8"},
+	{"gzip", request{body: goodRule, header: map[string]string{"Content-Encoding": "gzip"}}, 415, "-", "Content-Encoding"},
+	{"media type", request{body: goodRule, header: map[string]string{"Content-Type": "a/b/c;;"}}, 415, "-", "application/json"},
+
+	{"no If-Match", request{method: "PUT", path: "/v1/rules/a", body: goodRule}, 428, "-", "If-Match"},
+	{"no If-Match to delete", request{method: "DELETE", path: "/v1/rules/a"}, 428, "-", "If-Match"},
+	{"bare If-Match", request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: map[string]string{"If-Match": "17"}}, 400, "If-Match", "in quotes"},
+	{"both", request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: map[string]string{"If-Match": "*", "If-None-Match": "*"}}, 400, "If-None-Match", "together"},
+	{"If-None-Match of a tag", request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: map[string]string{"If-None-Match": `"1"`}}, 400, "If-None-Match", "must be *"},
+	{"another id", request{method: "PUT", path: "/v1/rules/b", body: goodRule, header: anyVersion}, 400, "id", "the one in the path"},
+	{"UTF-8 in path", request{method: "GET", path: "/v1/rules/%ff"}, 400, "", "UTF-8"},
+	{"NUL in path", request{method: "GET", path: "/v1/rules/a%00b"}, 400, "", "NUL"},
+
+	{"limit 0", request{method: "GET", path: "/v1/rules?limit=0"}, 400, "limit", ">= 1"},
+	{"limit 501", request{method: "GET", path: "/v1/rules?limit=501"}, 400, "limit", "<= 500"},
+	{"limit x", request{method: "GET", path: "/v1/rules?limit=x"}, 400, "limit", "integer"},
+	{"cursor", request{method: "GET", path: "/v1/rules?cursor=!"}, 400, "cursor", "next of an earlier page"},
+	{"another list's cursor", request{method: "GET", path: "/v1/rules?cursor=a2V5AGE"}, 400, "cursor", "this list"},
+	{"unknown parameter", request{method: "GET", path: "/v1/rules?limitt=1"}, 400, "limitt", "unknown"},
+	{"repeated parameter", request{method: "GET", path: "/v1/rules?limit=1&limit=2"}, 400, "limit", "once"},
+	{"bad escape", request{method: "GET", path: "/v1/rules?limit=%zz"}, 400, "", "percent escapes"},
+	{"UTF-8 in query", request{method: "GET", path: "/v1/rules?service=%ff"}, 400, "service", "UTF-8"},
+	{"NUL in query", request{method: "GET", path: "/v1/audit?id=%00"}, 400, "id", "NUL"},
+	{"time", request{method: "GET", path: "/v1/usage?from=yesterday"}, 400, "from", "time"},
+	{"times", request{method: "GET", path: "/v1/audit?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z"}, 400, "to", "after from"},
+	{"audit kind", request{method: "GET", path: "/v1/audit?kind=x"}, 400, "kind", "one of"},
+	{"audit cursor", request{method: "GET", path: "/v1/audit?cursor=YXVkaXQAeA"}, 400, "cursor", "this list"},
+
+	{"service without prefix", request{path: "/v1/services", body: `{"name":"s","prefix":"s","upstreams":[{"url":"http://a"}]}`}, 400, "prefix", "begin and end"},
+	{"service without name", request{path: "/v1/services", body: `{"prefix":"/s/","upstreams":[{"url":"http://a"}]}`}, 400, "name", "1 to 128"},
+	{"upstream", request{path: "/v1/services", body: `{"name":"s","prefix":"/s/","upstreams":[{"url":"a"}]}`}, 400, "upstreams[0].url", "http://"},
+	{"endpoint elsewhere", request{path: "/v1/services", body: `{"name":"s","prefix":"/s/","upstreams":[{"url":"http://a"}],"endpoints":[{"pattern":"GET /t/"}]}`}, 400, "endpoints[0].pattern", "under"},
+
+	{"key without tenant", request{path: "/v1/keys", body: `{}`}, 400, "tenantId", "1 to 128"},
+	{"key with a status", request{path: "/v1/keys", body: `{"tenantId":"t","status":"active"}`}, 400, "status", "is not a field"},
+	{"key with a hash", request{path: "/v1/keys", body: `{"tenantId":"t","sha256":"00"}`}, 400, "sha256", "is not a field"},
+	{"key of the past", request{path: "/v1/keys", body: `{"tenantId":"t","expiresAt":"2001-01-01T00:00:00Z"}`}, 400, "expiresAt", "future"},
+	{"key past 9999", request{path: "/v1/keys", body: `{"tenantId":"t","expiresAt":"9999-12-31T23:59:59-23:00"}`}, 400, "expiresAt", "9999"},
+	{"key of a tenant/user", request{path: "/v1/keys", body: `{"tenantId":"a/b"}`}, 400, "tenantId", "slash"},
+	{"key status", request{method: "PATCH", path: "/v1/keys/k", body: `{"status":"gone"}`, header: anyVersion}, 400, "status", "active, blocked or revoked"},
+	{"key tenant patched", request{method: "PATCH", path: "/v1/keys/k", body: `{"tenantId":"b"}`, header: anyVersion}, 400, "tenantId", "is not a field"},
+	{"key patched blindly", request{method: "PATCH", path: "/v1/keys/k", body: `{"name":"b"}`}, 428, "-", "If-Match"},
+}
+
+func TestBadInputIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	api := newAPI(t, "")
+	for _, c := range badInputs {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.is.method == "" {
+				c.is.method = "POST"
+			}
+			if c.is.path == "" {
+				c.is.path = "/v1/rules"
+			}
+			got := c.is.do(t, api)
+			p := got.problem(t)
+			if got.Code != c.status {
+				t.Fatalf("answers %d %s, want %d", got.Code, got.Body, c.status)
+			}
+			said := p.Detail
+			if c.field != "-" {
+				if len(p.Errors) == 0 || p.Errors[0].Field != c.field || p.Errors[0].Location == "" {
+					t.Fatalf("names %+v, want %q", p.Errors, c.field)
+				}
+				said = p.Errors[0].Message
+			}
+			if !strings.Contains(said, c.says) {
+				t.Fatalf("says %q, want …%s…", said, c.says)
+			}
+		})
+	}
+}

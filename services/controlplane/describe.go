@@ -1,0 +1,87 @@
+package controlplane
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// fieldNotes say in the contract what the shared event types, which know
+// nothing of REST, cannot. A test holds that each names a field that exists.
+var fieldNotes = map[string]map[string]string{
+	"Rule": {
+		"id":          "1 to 128 printable characters; made up by POST where it is left out.",
+		"version":     "Grows with every change; ignored in requests.",
+		"name":        "For people.",
+		"subject":     "Whose use is counted.",
+		"scope":       "Where the rule holds; absent is everywhere.",
+		"metric":      "What is counted. Rules that share subject, metric, algorithm and window share their counter.",
+		"limit":       "How much; may be absent only when unlimited is true.",
+		"unlimited":   "Counts and never denies.",
+		"cost":        "Overrides what a request costs; 0 to 2^53.",
+		"mode":        "enforce (default) or off.",
+		"onStoreLoss": "When counters cannot be asked: open (default for rates) or closed (default for quotas).",
+		"onMissing":   "For a request without the identity: skip (default), shared or deny.",
+		"priority":    "Decides between equally specific rules: higher wins.",
+		"validFrom":   "The rule holds from this time on.",
+		"validUntil":  "The rule holds until this time.",
+	},
+	"Subject": {
+		"kind":  "tenant, user, application, apiKey, service or endpoint.",
+		"value": "Exact, or * for each value its own counter. Of user and application it is tenant/name.",
+	},
+	"Scope": {
+		"service":  "Name of a service of the catalog.",
+		"endpoint": "METHOD /pattern in the syntax of net/http.ServeMux, route prefix included.",
+	},
+	"Limit": {
+		"algorithm": "gcra, fixedWindow or quota.",
+		"limit":     "Units per window or period; 0 lets nothing pass.",
+		"window":    "A duration such as 30s, 1m, 24h.",
+		"burst":     "Capacity of a rested counter (gcra); default: limit.",
+		"kind":      "renewing (quota).",
+		"period":    "month (quota).",
+		"timezone":  "UTC (quota).",
+	},
+	"Service": {
+		"name":        "1 to 128 printable characters; the id in paths.",
+		"version":     "Grows with every change; ignored in requests.",
+		"prefix":      "Route prefix, such as /payments/; no other service has it. The longest prefix wins.",
+		"stripPrefix": "Forward the path without its prefix.",
+		"requireKey":  "Refuse requests without a valid API key (401).",
+		"upstreams":   "Where requests are forwarded to; 1 to 64.",
+		"endpoints":   "Costs by pattern; other paths under the prefix cost 1.",
+	},
+	"Upstream": {
+		"url":    "http:// or https:// with a host, without user, query and fragment.",
+		"weight": "0 to 1000, default 1; 0 takes none.",
+	},
+	"Endpoint": {
+		"pattern": "METHOD /path in the syntax of net/http.ServeMux, route prefix included.",
+		"cost":    "Units a request, 0 to 2^53, default 1.",
+		"about":   "For people.",
+	},
+}
+
+// describe writes the notes into the schemas. A missing schema or field is a
+// mistake of ours that the tests, which build the API too, show at once.
+func describe(schemas huma.Registry) {
+	for name, notes := range fieldNotes {
+		schema := schemas.Map()[name]
+		for field, note := range notes {
+			property := schema.Properties[field]
+			if property == nil {
+				panic(fmt.Sprintf("describe: schema %s has no field %s", name, field))
+			}
+			if property.Ref != "" { // a reference may be shared: the note goes beside it
+				property = &huma.Schema{AllOf: []*huma.Schema{property}}
+				schema.Properties[field] = property
+			}
+			property.Description = note
+		}
+	}
+	// Requests may leave the id to POST or to the path.
+	rule := schemas.Map()["Rule"]
+	rule.Required = slices.DeleteFunc(rule.Required, func(field string) bool { return field == "id" })
+}

@@ -1,0 +1,181 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"time"
+)
+
+// call is what the chain below learns of a request before a handler runs.
+type call struct {
+	who  principal
+	body []byte
+	// routed is the request the mux saw; it knows the pattern that matched.
+	routed *http.Request
+}
+
+type callKey struct{}
+
+// callOf returns the call that every request in a handler has.
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// ServeHTTP is the way of every request: counted, recovered, authenticated,
+// its URL and body checked, then routed.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := s.deps.Now()
+	rec := &recorder{ResponseWriter: w}
+	c := &call{}
+	defer func() {
+		s.metrics.observe(c.routed, r.Method, rec.status(), s.deps.Now().Sub(start))
+	}()
+	defer s.recover(rec, r)
+	s.serve(rec, r, c)
+}
+
+func (s *Service) serve(w http.ResponseWriter, r *http.Request, c *call) {
+	if !isPublic(r.URL.Path) {
+		who, p := s.tokens.authenticate(r)
+		if p != nil {
+			p.write(w)
+			return
+		}
+		c.who = who
+	}
+	if p := checkURL(r.URL); p != nil {
+		p.write(w)
+		return
+	}
+	var p *Problem
+	if c.body, p = readBody(w, r); p != nil {
+		p.write(w)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), callKey{}, c), s.cfg.RequestTimeout)
+	defer cancel()
+	c.routed = r.WithContext(ctx)
+	s.mux.ServeHTTP(w, c.routed)
+}
+
+// isPublic tells what needs no token: the contract, its page, and health.
+func isPublic(path string) bool {
+	switch path {
+	case "/openapi.json", "/openapi.yaml", "/docs", "/healthz":
+		return true
+	}
+	return false
+}
+
+// checkURL refuses what Postgres could not hold, and a query that net/url
+// would silently cut short.
+func checkURL(u *url.URL) *Problem {
+	if !validText(u.Path) {
+		return invalid(FieldError{"path", "", "must be UTF-8 without NUL once its percent escapes are resolved"})
+	}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return invalid(FieldError{"query", "", "must be name=value pairs with valid percent escapes, joined by &"})
+	}
+	for name, vs := range values {
+		if len(vs) > 1 {
+			return invalid(FieldError{"query", printable(name), "must be given once"})
+		}
+		if !validText(name) || !validText(vs[0]) {
+			return invalid(FieldError{"query", printable(name), "must be UTF-8 without NUL"})
+		}
+	}
+	return nil
+}
+
+// recover answers a panic with 500 where nothing was sent yet. Its text goes
+// to the log alone.
+func (s *Service) recover(w *recorder, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if cause == http.ErrAbortHandler {
+		panic(cause)
+	}
+	s.metrics.panics.Inc()
+	s.deps.Log.ErrorContext(r.Context(), "request panicked", "method", r.Method, "path", r.URL.Path,
+		"panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	if w.code == 0 {
+		newProblem(http.StatusInternalServerError, "internal", "an unexpected error; it is in the log").write(w)
+	}
+}
+
+// recorder remembers the status that was sent.
+type recorder struct {
+	http.ResponseWriter
+	code int
+}
+
+func (r *recorder) WriteHeader(code int) {
+	if r.code == 0 {
+		r.code = code
+	}
+	r.ResponseWriter.WriteHeader(code)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.code == 0 {
+		r.code = http.StatusOK
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *recorder) status() int {
+	if r.code == 0 {
+		return http.StatusOK
+	}
+	return r.code
+}
+
+// fallback answers what no pattern matches, in place of ServeMux's plain text.
+func (s *Service) fallback(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		probe := r.WithContext(r.Context())
+		probe.Method = method
+		if _, pattern := s.mux.Handler(probe); pattern != "" && pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		newProblem(http.StatusNotFound, "no-such-resource", "there is no such resource; /docs lists them").write(w)
+		return
+	}
+	p := newProblem(http.StatusMethodNotAllowed, "method-not-allowed", fmt.Sprintf("%s is not possible here", printable(r.Method)))
+	p.header = http.Header{"Allow": allowed}
+	p.write(w)
+}
+
+// Health answers as long as the process serves.
+func health(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"status":"ok"}` + "\n"))
+}
+
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+func (s *Service) newServer() *http.Server {
+	return &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      readTimeout + s.cfg.RequestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+	}
+}

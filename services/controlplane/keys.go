@@ -1,0 +1,161 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sluice-platform/sluice/schemas/events/keys"
+)
+
+// APIKey is a key as REST shows it: all but its hash.
+type APIKey struct {
+	ID            string     `json:"id,omitempty" doc:"Names the key in rules of subject kind apiKey."`
+	Version       int64      `json:"version,omitempty" readOnly:"true"`
+	Name          string     `json:"name,omitempty" doc:"For people; at most 256 printable characters."`
+	TenantID      string     `json:"tenantId" doc:"Whose requests the key identifies. Cannot be changed."`
+	UserID        string     `json:"userId,omitempty" doc:"The user that the key is bound to. Cannot be changed."`
+	ApplicationID string     `json:"applicationId,omitempty" doc:"The application that the key is bound to. Cannot be changed."`
+	Status        string     `json:"status" enum:"active,blocked,revoked" doc:"Anything but active is refused at the gate. revoked is final."`
+	ExpiresAt     *time.Time `json:"expiresAt,omitempty" doc:"When the key ends; absent is never."`
+}
+
+// NewKey is what a key is created from.
+type NewKey struct {
+	Name          string     `json:"name,omitempty" doc:"For people; at most 256 printable characters."`
+	TenantID      string     `json:"tenantId" doc:"Whose requests the key identifies."`
+	UserID        string     `json:"userId,omitempty" doc:"Binds the key to a user of the tenant."`
+	ApplicationID string     `json:"applicationId,omitempty" doc:"Binds the key to an application of the tenant."`
+	ExpiresAt     *time.Time `json:"expiresAt,omitempty" doc:"When the key ends; absent is never."`
+}
+
+// CreatedKey is the one answer that holds the key itself.
+type CreatedKey struct {
+	APIKey
+	Key string `json:"key" doc:"The key. It is shown this once: only its SHA-256 is stored."`
+}
+
+const (
+	keyPrefix = "slk_" // lets scanners for leaked secrets recognise one
+	keyBytes  = 32     // of crypto/rand, so that an unsalted hash cannot be searched
+)
+
+func (s *Service) registerKeys(api huma.API) {
+	tags := []string{"keys"}
+	patch := reflect.TypeFor[KeyPatch]()
+	register(s, api, huma.Operation{OperationID: "create-key", Method: http.MethodPost, Path: "/v1/keys", Tags: tags,
+		Summary: "Create an API key, and see it once", DefaultStatus: http.StatusCreated}, reflect.TypeFor[NewKey](), s.createKey)
+	register(s, api, huma.Operation{OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: tags,
+		Summary: "List API keys, by id"}, nil, s.listKeys)
+	register(s, api, huma.Operation{OperationID: "get-key", Method: http.MethodGet, Path: "/v1/keys/{id}", Tags: tags,
+		Summary: "Get an API key"}, nil, s.getKey)
+	register(s, api, huma.Operation{OperationID: "put-key", Method: http.MethodPut, Path: "/v1/keys/{id}", Tags: tags,
+		Summary: "Replace an API key's name, status and end"}, reflect.TypeFor[APIKey](), s.putKey)
+	register(s, api, huma.Operation{OperationID: "patch-key", Method: http.MethodPatch, Path: "/v1/keys/{id}", Tags: tags,
+		Summary: "Change an API key's name, status or end (JSON merge patch)"}, patch, s.patchKey)
+	register(s, api, huma.Operation{OperationID: "delete-key", Method: http.MethodDelete, Path: "/v1/keys/{id}", Tags: tags,
+		Summary: "Delete an API key", DefaultStatus: http.StatusNoContent}, nil, s.deleteKey)
+}
+
+func (s *Service) createKey(ctx context.Context, _ *struct{}) (*document[CreatedKey], error) {
+	var in NewKey
+	if p := decodeBody(callOf(ctx).body, &in); p != nil {
+		return nil, p
+	}
+	if found := in.check(s.deps.Now()); len(found) > 0 {
+		return nil, invalid(found...)
+	}
+	secret := keyPrefix + randomText(keyBytes)
+	sum := sha256.Sum256([]byte(secret))
+	key := keys.Key{
+		ID: "key_" + uuid.NewString(), SHA256: hex.EncodeToString(sum[:]), Status: keys.StatusActive,
+		Name: in.Name, TenantID: in.TenantID, UserID: in.UserID, ApplicationID: in.ApplicationID, ExpiresAt: in.ExpiresAt,
+	}
+	out, err := s.writeKey(ctx, key.ID, precondition{create: true, post: true}, func(*keys.Key) (keys.Key, error) { return key, nil })
+	if err != nil {
+		return nil, err
+	}
+	return &document[CreatedKey]{
+		ETag: out.ETag, Location: "/v1/keys/" + key.ID, Status: http.StatusCreated,
+		Body: CreatedKey{APIKey: out.Body, Key: secret},
+	}, nil
+}
+
+func randomText(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: it ends the process instead
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// writeKey stores what change makes of the live key (nil if there is none).
+func (s *Service) writeKey(ctx context.Context, id string, cond precondition, change func(*keys.Key) (keys.Key, error)) (*document[APIKey], error) {
+	stored, err := s.store.apply(ctx, write{
+		entity: keyEntity, key: id, actor: callOf(ctx).who.name, cond: cond,
+		build: func(current []byte, version int64) ([]byte, error) {
+			var before *keys.Key
+			if current != nil {
+				before = &keys.Key{}
+				if err := json.Unmarshal(current, before); err != nil {
+					return nil, fmt.Errorf("decode stored key: %w", err)
+				}
+			}
+			after, err := change(before)
+			if err != nil {
+				return nil, err
+			}
+			after.Version = version
+			return json.Marshal(after)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return showKey(stored)
+}
+
+func showKey(r record) (*document[APIKey], error) {
+	out := &document[APIKey]{ETag: etag(r.version), Status: http.StatusOK}
+	// The hash stays behind, since APIKey has no field for it.
+	if err := json.Unmarshal(r.document, &out.Body); err != nil {
+		return nil, fmt.Errorf("decode stored key: %w", err)
+	}
+	return out, nil
+}
+
+func (s *Service) getKey(ctx context.Context, in *struct{ KeyInput }) (*document[APIKey], error) {
+	r, err := s.store.get(ctx, keyEntity, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return showKey(r)
+}
+
+func (s *Service) listKeys(ctx context.Context, in *struct {
+	PageInput
+	TenantID string `query:"tenantId" doc:"Only keys of this tenant."`
+}) (*struct{ Body Page[APIKey] }, error) {
+	filters := []filter{{`document->>'tenantId' = $%d`, in.TenantID}}
+	records, next, err := s.store.page(ctx, keyEntity, filters, in.PageInput)
+	if err != nil {
+		return nil, err
+	}
+	items, err := decodeAll[APIKey](records)
+	return &struct{ Body Page[APIKey] }{Page[APIKey]{Items: items, Next: next}}, err
+}
+
+func (s *Service) deleteKey(ctx context.Context, in *struct {
+	KeyInput
+	MatchInput
+}) (*struct{}, error) {
+	return nil, s.delete(ctx, keyEntity, in.ID, in.MatchInput)
+}

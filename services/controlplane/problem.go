@@ -1,0 +1,99 @@
+package controlplane
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Problem is an RFC 9457 problem, the body of every answer that is an error.
+type Problem struct {
+	Type   string       `json:"type" doc:"Stable identifier of the kind of problem." example:"urn:sluice:problem:invalid"`
+	Title  string       `json:"title" doc:"The status in words."`
+	Status int          `json:"status" doc:"The HTTP status code."`
+	Detail string       `json:"detail,omitempty" doc:"What is wrong this time, for people."`
+	Errors []FieldError `json:"errors,omitempty" doc:"Each mistake in the request, by its field."`
+
+	header http.Header
+}
+
+// FieldError is one mistake in a request.
+type FieldError struct {
+	Location string `json:"location" enum:"body,query,path,header" doc:"The part of the request that holds the field."`
+	Field    string `json:"field,omitempty" doc:"Path of the field, such as limit.window; absent for the part as a whole."`
+	Message  string `json:"message" doc:"What would be right."`
+}
+
+const problemType = "application/problem+json"
+
+// newProblem makes a problem; id becomes part of its type and never changes.
+func newProblem(status int, id, detail string) *Problem {
+	return &Problem{Type: "urn:sluice:problem:" + id, Title: http.StatusText(status), Status: status, Detail: detail}
+}
+
+// invalid is the answer to a request whose fields are wrong.
+func invalid(found ...FieldError) *Problem {
+	p := newProblem(http.StatusBadRequest, "invalid", "the request is not valid; errors names each field")
+	p.Errors = found
+	return p
+}
+
+// Error makes a Problem an error that handlers return.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is for huma.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders is for huma: Retry-After, WWW-Authenticate and the like.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType is for huma.
+func (p *Problem) ContentType(string) string { return problemType }
+
+// write answers outside of huma's handlers.
+func (p *Problem) write(w http.ResponseWriter) {
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(p) // the client is gone, and nobody else to tell
+}
+
+// huma makes its own errors through this variable, for parameters it cannot
+// parse. It is the only hook there is, and the control plane is huma's only
+// user in this program; set before main, so that no request sees another.
+func init() { huma.NewError = fromHuma }
+
+func fromHuma(status int, message string, errs ...error) huma.StatusError {
+	switch status {
+	case http.StatusUnprocessableEntity, http.StatusBadRequest:
+		p := invalid()
+		for _, err := range errs {
+			p.Errors = append(p.Errors, fieldOfHuma(err))
+		}
+		if len(errs) == 0 {
+			p.Detail = message
+		}
+		return p
+	case http.StatusInternalServerError:
+		return newProblem(status, "internal", "an unexpected error; it is in the log")
+	}
+	return newProblem(status, "http", message)
+}
+
+// fieldOfHuma turns query.limit into location and field.
+func fieldOfHuma(err error) FieldError {
+	var detailer huma.ErrorDetailer
+	if !errors.As(err, &detailer) {
+		return FieldError{Location: "query", Message: err.Error()}
+	}
+	detail := detailer.ErrorDetail()
+	location, field, _ := strings.Cut(detail.Location, ".")
+	return FieldError{Location: location, Field: field, Message: detail.Message}
+}

@@ -1,0 +1,160 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// resource is a kind of document that callers write whole: rules, services.
+// L is what its list takes.
+type resource[T any, L listInput] struct {
+	entity
+	// path is the collection's, and item the singular, for operation ids.
+	path, item string
+	// keyField is the name of the field that identifies, for messages.
+	keyField string
+	key      func(*T) *string
+	version  func(*T) *int64
+	// newKey makes an id for POST without one; nil refuses that.
+	newKey    func() string
+	validate  func(T) []FieldError
+	normalize func(T) T
+}
+
+// listInput is a list's parameters: a page, and what narrows it.
+type listInput interface {
+	page() PageInput
+	filters() []filter
+}
+
+func (p PageInput) page() PageInput { return p }
+
+// operations are one resource's handlers.
+type operations[T any, L listInput] struct {
+	*Service
+	resource[T, L]
+}
+
+func registerResource[T any, L listInput](s *Service, api huma.API, r resource[T, L]) {
+	o := operations[T, L]{s, r}
+	body := reflect.TypeFor[T]()
+	one := r.path + "/{id}"
+	tags := []string{r.item + "s"}
+	register(s, api, huma.Operation{OperationID: "create-" + r.item, Method: http.MethodPost, Path: r.path, Tags: tags,
+		Summary: "Create a " + r.item, DefaultStatus: http.StatusCreated}, body, o.create)
+	register(s, api, huma.Operation{OperationID: "list-" + r.item + "s", Method: http.MethodGet, Path: r.path, Tags: tags,
+		Summary: "List " + r.item + "s, by " + r.keyField}, nil, o.list)
+	register(s, api, huma.Operation{OperationID: "get-" + r.item, Method: http.MethodGet, Path: one, Tags: tags,
+		Summary: "Get a " + r.item}, nil, o.get)
+	register(s, api, huma.Operation{OperationID: "put-" + r.item, Method: http.MethodPut, Path: one, Tags: tags,
+		Summary: "Replace a " + r.item + ", or create it with If-None-Match: *"}, body, o.put)
+	register(s, api, huma.Operation{OperationID: "delete-" + r.item, Method: http.MethodDelete, Path: one, Tags: tags,
+		Summary: "Delete a " + r.item, DefaultStatus: http.StatusNoContent}, nil, o.remove)
+}
+
+// KeyInput names one item; net/http has resolved its percent escapes.
+type KeyInput struct {
+	ID string `path:"id" doc:"The id (of a service: its name), percent-escaped."`
+}
+
+func (o operations[T, L]) create(ctx context.Context, _ *struct{}) (*document[T], error) {
+	doc, err := o.decode(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return o.write(ctx, doc, precondition{create: true, post: true})
+}
+
+func (o operations[T, L]) put(ctx context.Context, in *struct {
+	KeyInput
+	MatchInput
+}) (*document[T], error) {
+	cond, p := parsePrecondition(in.IfMatch, in.IfNoneMatch, true)
+	if p != nil {
+		return nil, p
+	}
+	doc, err := o.decode(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return o.write(ctx, doc, cond)
+}
+
+// decode reads, checks and completes the body of a request. key is the path's;
+// empty for POST.
+func (o operations[T, L]) decode(ctx context.Context, key string) (T, error) {
+	var doc T
+	if p := decodeBody(callOf(ctx).body, &doc); p != nil {
+		return doc, p
+	}
+	given := o.key(&doc)
+	switch {
+	case *given == "" && key != "":
+		*given = key
+	case *given == "" && o.newKey != nil:
+		*given = o.newKey()
+	case key != "" && *given != key:
+		return doc, invalid(FieldError{"body", o.keyField, "must be the one in the path, or be left out"})
+	}
+	if found := o.validate(doc); len(found) > 0 {
+		return doc, invalid(found...)
+	}
+	return o.normalize(doc), nil
+}
+
+func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition) (*document[T], error) {
+	key := *o.key(&doc)
+	stored, err := o.store.apply(ctx, write{
+		entity: o.entity, key: key, actor: callOf(ctx).who.name, cond: cond,
+		build: func(_ []byte, version int64) ([]byte, error) {
+			*o.version(&doc) = version
+			return json.Marshal(doc)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := o.answer(stored)
+	if err == nil && cond.create {
+		out.Status, out.Location = http.StatusCreated, o.path+"/"+url.PathEscape(key)
+	}
+	return out, err
+}
+
+func (o operations[T, L]) answer(r record) (*document[T], error) {
+	out := &document[T]{ETag: etag(r.version), Status: http.StatusOK}
+	if err := json.Unmarshal(r.document, &out.Body); err != nil {
+		return nil, fmt.Errorf("decode stored %s: %w", o.kind, err)
+	}
+	return out, nil
+}
+
+func (o operations[T, L]) get(ctx context.Context, in *struct{ KeyInput }) (*document[T], error) {
+	r, err := o.store.get(ctx, o.entity, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return o.answer(r)
+}
+
+func (o operations[T, L]) list(ctx context.Context, in *L) (*struct{ Body Page[T] }, error) {
+	records, next, err := o.store.page(ctx, o.entity, (*in).filters(), (*in).page())
+	if err != nil {
+		return nil, err
+	}
+	items, err := decodeAll[T](records)
+	return &struct{ Body Page[T] }{Page[T]{Items: items, Next: next}}, err
+}
+
+func (o operations[T, L]) remove(ctx context.Context, in *struct {
+	KeyInput
+	MatchInput
+}) (*struct{}, error) {
+	return nil, o.delete(ctx, o.entity, in.ID, in.MatchInput)
+}
