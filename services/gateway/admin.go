@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/stream"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+)
+
+// tableView is what operators and tests see of a table. It shows keys and
+// stamps, never values.
+type tableView struct {
+	Ready      bool   `json:"ready"`
+	Generation int64  `json:"generation"`
+	Count      int64  `json:"count"`
+	Digest     string `json:"digest"`
+	// AgeSeconds is the time since the newest mirror record that the table
+	// equalled; absent before the first.
+	AgeSeconds *float64          `json:"age,omitempty"`
+	Trouble    string            `json:"trouble,omitempty"`
+	Bad        map[string]string `json:"bad,omitempty"`
+	Entries    []entryView       `json:"entries"`
+}
+
+// entryView is one live key; times in µs since the Unix epoch, 0 is unknown.
+type entryView struct {
+	Key         string `json:"key"`
+	Generation  int64  `json:"generation"`
+	Version     int64  `json:"version"`
+	CommittedAt int64  `json:"committedAt"`
+	RelayedAt   int64  `json:"relayedAt"`
+	AppliedAt   int64  `json:"appliedAt"`
+}
+
+// AdminRoutes implements service.AdminHandler: GET /tables/{topic}, with ?key=
+// for one entry alone.
+func (s *Service) AdminRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /tables/{topic}", func(w http.ResponseWriter, r *http.Request) {
+		key, one := r.URL.Query().Get("key"), r.URL.Query().Has("key")
+		var view tableView
+		switch r.PathValue("topic") {
+		case rules.Topic:
+			view = viewTable(s.tables.rules, key, one)
+		case catalog.Topic:
+			view = viewTable(s.tables.catalog, key, one)
+		case keys.Topic:
+			view = viewTable(s.tables.keys, key, one)
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		// A client that went away is not our error.
+		_ = json.NewEncoder(w).Encode(view)
+	})
+}
+
+func viewTable[V any](t *stream.Table[V], key string, one bool) tableView {
+	state := t.State()
+	view := tableView{
+		Ready: state.Ready, Generation: state.Generation, Count: state.Count, Digest: state.Digest,
+		Trouble: state.Trouble, Bad: state.Bad, Entries: []entryView{},
+	}
+	const longest = 1 << 62 // Age before any mirror record is longer than this
+	if age := t.Age(); age < longest {
+		seconds := age.Seconds()
+		view.AgeSeconds = &seconds
+	}
+	if one {
+		if e, ok := t.Get(key); ok {
+			view.Entries = append(view.Entries, viewEntry(key, e))
+		}
+		return view
+	}
+	for k, e := range t.Snapshot() {
+		view.Entries = append(view.Entries, viewEntry(k, e))
+	}
+	slices.SortFunc(view.Entries, func(a, b entryView) int { return strings.Compare(a.Key, b.Key) })
+	return view
+}
+
+func viewEntry[V any](key string, e stream.Entry[V]) entryView {
+	return entryView{
+		Key: key, Generation: e.Generation, Version: e.Version,
+		CommittedAt: micros(e.CommittedAt), RelayedAt: micros(e.RelayedAt), AppliedAt: micros(e.AppliedAt),
+	}
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}

@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
+)
+
+// item is one member of a RateLimit field.
+type item struct {
+	name   string
+	params map[string]int64
+}
+
+// parseField reads a field as RFC 9651 says and checks that it is written the
+// one way the RFC's serializer would.
+func parseField(t testing.TB, values []string) []item {
+	t.Helper()
+	if len(values) != 1 {
+		t.Fatalf("the field is there %d times: %q", len(values), values)
+	}
+	list, err := httpsfv.UnmarshalList(values)
+	if err != nil {
+		t.Fatalf("%q is no list: %v", values[0], err)
+	}
+	if again, err := httpsfv.Marshal(list); err != nil || again != values[0] {
+		t.Errorf("%q is not canonical: %q, %v", values[0], again, err)
+	}
+	var items []item
+	for _, member := range list {
+		sf, ok := member.(httpsfv.Item)
+		if !ok {
+			t.Fatalf("%q: a member is no item", values[0])
+		}
+		name, ok := sf.Value.(string)
+		if !ok {
+			t.Fatalf("%q: a member is %T, no string", values[0], sf.Value)
+		}
+		it := item{name: name, params: map[string]int64{}}
+		for _, p := range sf.Params.Names() {
+			v, _ := sf.Params.Get(p)
+			n, ok := v.(int64)
+			if !ok || n < 0 {
+				t.Errorf("%q: %s is %v", values[0], p, v)
+			}
+			it.params[p] = n
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+func compiled(t testing.TB, id, limitJSON string) *rule.Compiled {
+	t.Helper()
+	r := parseRule(t, `{"subject":{"kind":"tenant","value":"*"},"metric":"m",`+limitJSON+`}`)
+	r.ID = id
+	c, err := rule.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const hourly = `"limit":{"algorithm":"fixedWindow","limit":10,"window":"1h"}`
+
+func TestFieldsAreStrictForAnyIDAndNumber(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"plain": "plain", `quo"te`: `quo"te`, `back\slash`: `back\slash`, "Zoë": "Zo%C3%AB", "100%": "100%25", "{a}:b c": "{a}:b c", "日本": "%E6%97%A5%E6%9C%AC",
+	} {
+		x := &exchange{judgedAt: noon, judged: []judgement{{rule: compiled(t, id, hourly), state: limit.State{
+			Allowed: true, Limit: math.MaxInt64, Remaining: math.MaxInt64, Reset: math.MaxInt64 - time.Second,
+		}}}}
+		policies, limits := x.fields()
+		for _, text := range []string{policies, limits} {
+			for _, it := range parseField(t, []string{text}) {
+				if it.name != want || policyName(id) != want {
+					t.Errorf("id %q is named %q, want %q", id, it.name, want)
+				}
+				for p, n := range it.params {
+					if n > maxSFInteger {
+						t.Errorf("%s=%d is no sf-integer", p, n)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestFieldsSayWhatTheCountersSay(t *testing.T) {
+	t.Parallel()
+	month := `"limit":{"algorithm":"quota","kind":"renewing","limit":1000,"period":"month"}`
+	x := &exchange{judgedAt: noon, judged: []judgement{
+		{rule: compiled(t, "dry", hourly), state: limit.State{Limit: 10, Reset: 1500 * time.Millisecond, RetryAfter: 2500 * time.Millisecond}},
+		{rule: compiled(t, "free", `"unlimited":true`), state: limit.State{Allowed: true, Unlimited: true}},
+		{rule: compiled(t, "month", month), state: limit.State{Allowed: true, Limit: 1000, Remaining: 7, Reset: time.Hour}},
+		{rule: compiled(t, "never", hourly), state: limit.State{Limit: 10, Remaining: 3, Never: true}},
+	}}
+	policies, limits := x.fields()
+	if want := `"dry";q=10;w=3600, "month";q=1000;w=2678400, "never";q=10;w=3600`; policies != want {
+		t.Errorf("RateLimit-Policy: %s\nwant %s", policies, want)
+	}
+	if want := `"dry";r=0;t=3, "month";r=7;t=3600, "never";r=3`; limits != want {
+		t.Errorf("RateLimit: %s\nwant %s", limits, want)
+	}
+}
+
+func TestWaitIsTheLongestAndNeverTooShort(t *testing.T) {
+	t.Parallel()
+	denied := func(after, reset time.Duration) judgement {
+		return judgement{state: limit.State{RetryAfter: after, Reset: reset}}
+	}
+	allowed := judgement{state: limit.State{Allowed: true, Reset: time.Hour}}
+	never := judgement{state: limit.State{Never: true}}
+	for _, c := range []struct {
+		judged []judgement
+		want   int64
+		ok     bool
+	}{
+		{[]judgement{denied(time.Microsecond, 0)}, 1, true},
+		{[]judgement{denied(time.Second, 0)}, 1, true},
+		{[]judgement{denied(time.Second+time.Microsecond, 0)}, 2, true},
+		{[]judgement{denied(time.Second, 90*time.Second)}, 90, true},
+		{[]judgement{denied(2*time.Second, 0), denied(5*time.Second, 0), allowed}, 5, true},
+		{[]judgement{denied(2*time.Second, 0), never}, 0, false},
+	} {
+		if got, ok := (&exchange{judged: c.judged}).wait(); got != c.want || ok != c.ok {
+			t.Errorf("%+v: wait %d, %v, want %d, %v", c.judged, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestTightestComesFirst(t *testing.T) {
+	t.Parallel()
+	rate, quota := compiled(t, "rate", hourly), compiled(t, "quota", `"limit":{"algorithm":"quota","kind":"renewing","limit":0,"period":"month"}`)
+	order := []judgement{
+		{rule: quota, state: limit.State{Never: true}}, // 403
+		{rule: rate, state: limit.State{Limit: 5, Never: true}},
+		{rule: rate, state: limit.State{Limit: 5, RetryAfter: time.Hour}},
+		{rule: rate, state: limit.State{Limit: 5, RetryAfter: time.Second}},
+		{rule: rate, state: limit.State{Allowed: true, Limit: 5, Remaining: 1, Reset: time.Second}},
+		{rule: rate, state: limit.State{Allowed: true, Limit: 5, Remaining: 2, Reset: time.Hour}},
+		{rule: rate, state: limit.State{Allowed: true, Limit: 5, Remaining: 2, Reset: time.Second}},
+		{rule: rate, state: limit.State{Allowed: true, Unlimited: true}},
+	}
+	for i := range order {
+		for j := range order {
+			got := tighter(order[i], order[j])
+			if (i < j && got >= 0) || (i > j && got <= 0) {
+				t.Errorf("%d against %d is %d", i, j, got)
+			}
+		}
+	}
+}

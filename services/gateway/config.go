@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// Config configures a gateway.
+type Config struct {
+	ID           string         `koanf:"id" doc:"Name of this instance in usage events; unique among the gateways. Default: the host's name."`
+	Listen       string         `koanf:"listen" doc:"Address that clients connect to."`
+	H2C          bool           `koanf:"h2c" doc:"Also speak HTTP/2 without TLS, for load balancers that want it."`
+	Identity     IdentityConfig `koanf:"identity"`
+	Spool        SpoolConfig    `koanf:"spool"`
+	Store        StoreConfig    `koanf:"store"`
+	Server       ServerConfig   `koanf:"server"`
+	Upstream     UpstreamConfig `koanf:"upstream"`
+	DrainTimeout time.Duration  `koanf:"drainTimeout" doc:"How long a stop waits for requests under way before it cuts them."`
+}
+
+// IdentityConfig says whose word about identities is taken.
+type IdentityConfig struct {
+	TrustedCIDRs []string `koanf:"trustedCIDRs" doc:"Peers (CIDR) whose X-Tenant-Id, X-User-Id, X-Application-Id and X-Forwarded-* headers are believed. From all others they are removed. Empty: nobody's."`
+}
+
+// SpoolConfig is where usage events wait for Kafka.
+type SpoolConfig struct {
+	Dir          string        `koanf:"dir" doc:"Folder of the spool; on a volume that outlives the process, one a gateway."`
+	SizeBytes    int64         `koanf:"sizeBytes" doc:"Size of the spool on disk; when full it drops the oldest events and counts them."`
+	DrainTimeout time.Duration `koanf:"drainTimeout" doc:"How long a stop waits for the spool to be shipped; what is left is shipped by the next start."`
+}
+
+// StoreConfig is how the counters in Redis are used.
+type StoreConfig struct {
+	KeyPrefix string        `koanf:"keyPrefix" doc:"Prefix of the counters' keys; the same for all gateways of a deployment."`
+	Timeout   time.Duration `koanf:"timeout" doc:"How long a decision waits for Redis before the rule's onStoreLoss holds."`
+}
+
+// ServerConfig bounds what clients may take.
+type ServerConfig struct {
+	ReadHeaderTimeout time.Duration `koanf:"readHeaderTimeout" doc:"How long a client may take to send its headers."`
+	IdleTimeout       time.Duration `koanf:"idleTimeout" doc:"How long an idle client connection is kept."`
+	MaxHeaderBytes    int           `koanf:"maxHeaderBytes" doc:"Largest header a client may send (431 beyond)."`
+}
+
+// UpstreamConfig is how services behind the gate are reached.
+type UpstreamConfig struct {
+	DialTimeout     time.Duration `koanf:"dialTimeout" doc:"How long connecting to an upstream may take (504 beyond)."`
+	ResponseTimeout time.Duration `koanf:"responseTimeout" doc:"How long an upstream may take to begin its answer (504 beyond)."`
+	IdleTimeout     time.Duration `koanf:"idleTimeout" doc:"How long an idle upstream connection is kept."`
+	MaxIdlePerHost  int           `koanf:"maxIdlePerHost" doc:"Idle connections kept to each upstream."`
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{
+		Listen:       ":8080",
+		Spool:        SpoolConfig{Dir: "data/spool", SizeBytes: 64 << 20, DrainTimeout: 3 * time.Second},
+		Store:        StoreConfig{KeyPrefix: "sluice:", Timeout: 50 * time.Millisecond},
+		Server:       ServerConfig{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10},
+		Upstream:     UpstreamConfig{DialTimeout: 3 * time.Second, ResponseTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxIdlePerHost: 256},
+		DrainTimeout: 10 * time.Second,
+	}
+}
+
+// check names each setting that cannot be worked with.
+func (c *Config) check() error {
+	var errs []error
+	if c.Listen == "" {
+		errs = append(errs, errors.New("gateway.listen is empty: give host:port"))
+	}
+	if c.Spool.Dir == "" {
+		errs = append(errs, errors.New("gateway.spool.dir is empty: give a folder of this gateway's own"))
+	}
+	for name, d := range map[string]time.Duration{
+		"store.timeout": c.Store.Timeout, "drainTimeout": c.DrainTimeout, "spool.drainTimeout": c.Spool.DrainTimeout,
+		"server.readHeaderTimeout": c.Server.ReadHeaderTimeout, "server.idleTimeout": c.Server.IdleTimeout,
+		"upstream.dialTimeout": c.Upstream.DialTimeout, "upstream.responseTimeout": c.Upstream.ResponseTimeout,
+		"upstream.idleTimeout": c.Upstream.IdleTimeout,
+	} {
+		if d <= 0 {
+			errs = append(errs, fmt.Errorf("gateway.%s must be more than 0, not %s", name, d))
+		}
+	}
+	_, err := c.Identity.prefixes()
+	return errors.Join(append(errs, err)...)
+}
+
+// name is the instance's name: as configured, else the host's.
+func (c *Config) name() (string, error) {
+	if c.ID != "" {
+		return c.ID, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("gateway.id is empty and the host has no name: %w", err)
+	}
+	return host, nil
+}
+
+func (c *IdentityConfig) prefixes() ([]netip.Prefix, error) {
+	all := make([]netip.Prefix, 0, len(c.TrustedCIDRs))
+	for _, text := range c.TrustedCIDRs {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("gateway.identity.trustedCIDRs: %q is no CIDR such as 10.0.0.0/8: %w", text, err)
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
+}

@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+// Reasons of events; an open vocabulary.
+const (
+	reasonQuotaExceeded    = "quota-exceeded"
+	reasonNotEntitled      = "not-entitled"
+	reasonIdentityMissing  = "identity-missing"
+	reasonStoreUnavailable = "store-unavailable"
+)
+
+// verdict is what was decided, and why.
+type verdict struct {
+	decision string // usage.DecisionAllow, usage.DecisionDeny
+	outcome  outcome
+	// status of the gate's own answer; 0 forwards the request.
+	status int
+	reason string
+	// decisive is the rule that denied, or else the tightest; nil without one.
+	decisive *rule.Compiled
+	// degraded: a counter could not be asked and its rule lets pass.
+	degraded bool
+}
+
+// judgement is what one counter said.
+type judgement struct {
+	rule  *rule.Compiled
+	state limit.State
+	cost  int64
+}
+
+// entitled reports whether the counter's policy grants anything at all.
+func (j *judgement) entitled() bool {
+	return j.state.Unlimited || j.state.Limit > 0 || !j.rule.Algorithm.Quota()
+}
+
+// decide asks all counters of the matched rules in one call and comes to a
+// verdict. From here on the request has an id and ends in exactly one event.
+func (g *gate) decide(x *exchange) bool {
+	x.decided, x.id = true, newDecisionID(x.start)
+	x.verdict = verdict{decision: usage.DecisionAllow, outcome: outcomeAllow}
+	if i := slices.IndexFunc(x.matches, func(m rule.Match) bool { return m.MissingDeny }); i >= 0 {
+		x.verdict = verdict{
+			decision: usage.DecisionDeny, outcome: outcomeDeny, status: http.StatusForbidden,
+			reason: reasonIdentityMissing, decisive: x.matches[i].Rule,
+		}
+	} else if len(x.matches) > 0 {
+		g.count(x)
+	}
+	x.ownTime = g.now().Sub(x.start)
+	return true
+}
+
+// count charges the counters, or falls back to the rules' onStoreLoss.
+func (g *gate) count(x *exchange) {
+	for i := range x.matches {
+		x.counters = append(x.counters, x.matches[i].Counter(x.cost))
+	}
+	d, err := g.ask(x.counters)
+	switch {
+	case err == nil:
+		x.judge(x.matches, x.counters, d)
+	case errors.Is(err, limit.ErrCounterBroken):
+		g.countWithoutBroken(x)
+	default:
+		g.storeLost(x, err)
+	}
+}
+
+// ask charges the counters. A client that goes away does not cut the call
+// short, or a charge would be made that no event tells of; the store bounds it.
+func (g *gate) ask(counters []limit.Counter) (limit.Decision, error) {
+	return g.store.Decide(context.Background(), counters)
+}
+
+// countWithoutBroken looks at each counter alone (cost 0 takes nothing), lets
+// the rules of the broken ones say what their loss means, and charges the rest.
+// This is rare and slow; a key of the wrong type means that somebody else
+// writes into the counters.
+func (g *gate) countWithoutBroken(x *exchange) {
+	var (
+		whole    []rule.Match
+		counters []limit.Counter
+		lost     []rule.Match
+	)
+	for i := range x.counters {
+		look := x.counters[i]
+		look.Cost = 0
+		_, err := g.ask([]limit.Counter{look})
+		switch {
+		case err == nil:
+			whole, counters = append(whole, x.matches[i]), append(counters, x.counters[i])
+		case errors.Is(err, limit.ErrCounterBroken):
+			g.log.Error("counter is broken; its rule's onStoreLoss holds", "rule", x.matches[i].Rule.ID, "error", err)
+			lost = append(lost, x.matches[i])
+		default:
+			g.storeLost(x, err)
+			return
+		}
+	}
+	if g.fallBack(x, lost); x.verdict.status != 0 || len(counters) == 0 {
+		return
+	}
+	d, err := g.ask(counters)
+	if err != nil {
+		g.storeLost(x, err)
+		return
+	}
+	x.judge(whole, counters, d)
+}
+
+// storeLost is the verdict when the store could not be asked at all.
+func (g *gate) storeLost(x *exchange, err error) {
+	if !errors.Is(err, limit.ErrUnavailable) {
+		// Not an outage but a bug or a foreign key: the rules' policy holds all
+		// the same, and somebody has to hear of it.
+		g.log.Error("counters could not be charged; onStoreLoss holds", "error", err)
+	}
+	g.fallBack(x, x.matches)
+}
+
+// fallBack applies the strictest onStoreLoss of the rules.
+func (g *gate) fallBack(x *exchange, lost []rule.Match) {
+	for i := range lost {
+		if closed(lost[i].Rule) {
+			g.metrics.fallback[policyClosed].Inc()
+			x.verdict = verdict{
+				decision: usage.DecisionDeny, outcome: outcomeError, status: http.StatusServiceUnavailable,
+				reason: reasonStoreUnavailable, decisive: lost[i].Rule,
+			}
+			return
+		}
+	}
+	if len(lost) > 0 {
+		g.metrics.fallback[policyOpen].Inc()
+		x.verdict.reason, x.verdict.decisive, x.verdict.degraded = reasonStoreUnavailable, lost[0].Rule, true
+	}
+}
+
+// closed reports whether the rule refuses while its counter cannot be asked.
+func closed(r *rule.Compiled) bool { return r.OnStoreLoss == rules.StoreLossClosed }
+
+// judge turns the counters' states into the verdict: 403 goes before 429, the
+// longest wait before shorter ones.
+func (x *exchange) judge(matches []rule.Match, counters []limit.Counter, d limit.Decision) {
+	x.judgedAt = d.Now
+	for i := range d.States {
+		x.judged = append(x.judged, judgement{rule: matches[i].Rule, state: d.States[i], cost: counters[i].Cost})
+	}
+	slices.SortStableFunc(x.judged, tighter)
+	first := &x.judged[0]
+	if !x.verdict.degraded {
+		x.verdict.decisive = first.rule
+	}
+	if d.Allowed {
+		return
+	}
+	x.verdict = verdict{
+		decision: usage.DecisionDeny, outcome: outcomeDeny, status: http.StatusTooManyRequests,
+		reason: reasonQuotaExceeded, decisive: first.rule, degraded: x.verdict.degraded,
+	}
+	if !first.entitled() {
+		x.verdict.status, x.verdict.reason = http.StatusForbidden, reasonNotEntitled
+	}
+}
+
+// tighter orders judgements: those that deny first, among them 403 before 429
+// and the longer wait first; then the fewest units left, then the later reset.
+func tighter(a, b judgement) int {
+	if a.state.Allowed != b.state.Allowed {
+		return first(!a.state.Allowed)
+	}
+	if !a.state.Allowed {
+		if a.entitled() != b.entitled() {
+			return first(!a.entitled())
+		}
+		if a.state.Never != b.state.Never {
+			return first(a.state.Never)
+		}
+		return -cmp.Compare(a.state.RetryAfter, b.state.RetryAfter)
+	}
+	if a.state.Unlimited != b.state.Unlimited {
+		return first(!a.state.Unlimited)
+	}
+	return cmp.Or(cmp.Compare(a.state.Remaining, b.state.Remaining), -cmp.Compare(a.state.Reset, b.state.Reset))
+}
+
+// first is the result of a comparison that a wins when it is true.
+func first(a bool) int {
+	if a {
+		return -1
+	}
+	return 1
+}

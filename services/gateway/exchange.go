@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+// identity is whose request it is, as far as the gate knows.
+type identity struct {
+	tenant, user, application string
+	// key is the API key that proved it, nil without one.
+	key *apiKey
+}
+
+// exchange is one request on its way through the stages. One goroutine owns it
+// from start to end; it comes from a pool and its slices keep their capacity.
+type exchange struct {
+	w http.ResponseWriter
+	r *http.Request
+
+	start time.Time
+	// trustedPeer: the peer may name identities and hops before it.
+	trustedPeer bool
+	who         identity
+
+	service  *service
+	endpoint *endpoint // nil: the path is not in the catalog
+	path     string    // cleaned, escaped
+	cost     int64
+
+	req      rule.Request
+	matches  []rule.Match
+	counters []limit.Counter
+	// judged are the counters' states, tightest first; empty when nothing was
+	// counted or the store could not be asked.
+	judged []judgement
+	// judgedAt is the store's clock at that moment.
+	judgedAt time.Time
+
+	decided  bool
+	recorded bool
+	verdict  verdict
+	// ownTime is the gate's time from the request to its decision.
+	ownTime time.Duration
+	// id is the decision's, "" before there is one.
+	id      string
+	charges []usage.Charge
+	scratch []byte
+}
+
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+func newExchange(w http.ResponseWriter, r *http.Request, start time.Time) *exchange {
+	x, _ := exchanges.Get().(*exchange)
+	*x = exchange{
+		w: w, r: r, start: start,
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0],
+		charges: x.charges[:0], scratch: x.scratch[:0],
+	}
+	return x
+}
+
+// free returns x to the pool. It holds no reference to a request afterwards,
+// or one quiet minute would keep a thousand dead requests alive.
+func (x *exchange) free() {
+	clear(x.matches[:cap(x.matches)])
+	clear(x.judged[:cap(x.judged)])
+	clear(x.counters[:cap(x.counters)])
+	clear(x.charges[:cap(x.charges)])
+	*x = exchange{
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0],
+		charges: x.charges[:0], scratch: x.scratch[:0],
+	}
+	exchanges.Put(x)
+}
+
+type exchangeKey struct{}
+
+// exchangeOf finds the exchange that a forwarded request belongs to.
+func exchangeOf(ctx context.Context) *exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}

@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// outcome is the label of ratelimit_decisions_total.
+type outcome uint8
+
+const (
+	outcomeAllow outcome = iota
+	outcomeDeny
+	outcomeShadow
+	outcomeError
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{"allow", "deny", "shadow", "error"}
+
+// refusal says why a request was answered without a decision.
+type refusal uint8
+
+const (
+	refusedNotReady refusal = iota
+	refusedBadHeader
+	refusedUnknownKey
+	refusedKey
+	refusedNoKey
+	refusedBadPath
+	refusedNoService
+	refusedNoUpstream
+	refusals
+)
+
+var refusalNames = [refusals]string{
+	"not-ready", "bad-header", "unknown-key", "key-refused", "key-required", "bad-path", "no-service", "no-upstream",
+}
+
+// policy is what was done when the store could not be asked.
+type policy uint8
+
+const (
+	policyOpen policy = iota
+	policyClosed
+	policies
+)
+
+var policyNames = [policies]string{"open", "closed"}
+
+// metrics holds each counter resolved, so that the data path looks none up by
+// its labels (that takes a lock all requests would share).
+type metrics struct {
+	decisions      [outcomes]prometheus.Counter
+	latency        prometheus.Histogram
+	fallback       [policies]prometheus.Counter
+	refused        [refusals]prometheus.Counter
+	upstreamErrors prometheus.Counter
+}
+
+// RegisterMetrics registers the room's metrics, for the generated reference.
+// Gateways that share a registry wrap it with a label of their own.
+func RegisterMetrics(reg prometheus.Registerer) {
+	if _, err := newMetrics(reg); err != nil {
+		panic(err) // the generator's registry is its own
+	}
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "ratelimit_decision_latency_seconds",
+			Help: "The gate's own time for a decision, without the upstream's.",
+			Buckets: []float64{
+				50e-6, 100e-6, 200e-6, 300e-6, 500e-6, 750e-6, 1e-3, 1.5e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1,
+			},
+		}),
+		upstreamErrors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_gateway_upstream_errors_total",
+			Help: "Requests that were let pass and that the upstream did not answer (502, 504).",
+		}),
+	}
+	decisions := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ratelimit_decisions_total",
+		Help: "Decisions by outcome; error is a 503 of a rule that is closed while the store is away.",
+	}, []string{"outcome"})
+	fallback := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ratelimit_redis_fallback_total",
+		Help: "Decisions made without the store, by the policy that held.",
+	}, []string{"policy"})
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_gateway_refused_total",
+		Help: "Requests answered without a decision, by reason.",
+	}, []string{"reason"})
+	resolve(decisions, outcomeNames[:], m.decisions[:])
+	resolve(fallback, policyNames[:], m.fallback[:])
+	resolve(refused, refusalNames[:], m.refused[:])
+	if reg == nil {
+		return m, nil
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.latency, m.upstreamErrors, decisions, fallback, refused} {
+		errs = append(errs, reg.Register(c))
+	}
+	return m, errors.Join(errs...)
+}
+
+func resolve(vec *prometheus.CounterVec, names []string, into []prometheus.Counter) {
+	for i, name := range names {
+		into[i] = vec.WithLabelValues(name)
+	}
+}

@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+// record appends the decision's event to the journal, once, before the answer
+// is sent. status is what the client is about to be answered.
+func (g *gate) record(x *exchange, status int) {
+	if x.recorded {
+		return
+	}
+	x.recorded = true
+	g.metrics.decisions[x.verdict.outcome].Inc()
+	g.metrics.latency.Observe(x.ownTime.Seconds())
+	e := g.event(x, status)
+	x.scratch = appendEvent(x.scratch[:0], &e)
+	// Drops are the spool's to count.
+	_ = g.journal.AppendKeyed(x.who.tenant, x.scratch)
+}
+
+// Bounds, in bytes, of what a client can make an event carry: with paths of
+// 64 KB few requests would fill the spool.
+const (
+	maxEventPath   = 1024
+	maxEventMethod = 32
+)
+
+// clip shortens ASCII text (a cleaned path, a method) to n bytes.
+func clip(s string, n int) string { return s[:min(len(s), n)] }
+
+func (g *gate) event(x *exchange, status int) usage.Event {
+	e := usage.Event{
+		ID: x.id, TS: x.start,
+		TenantID: x.who.tenant, UserID: x.who.user, ApplicationID: x.who.application,
+		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.r.Method, maxEventMethod),
+		Decision: x.verdict.decision, StatusCode: status, Reason: x.verdict.reason,
+		Cost: x.cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
+		Charges: x.chargesMade(), Gateway: g.id,
+	}
+	if x.who.key != nil {
+		e.APIKeyHash = x.who.key.label
+	}
+	if x.endpoint != nil {
+		e.Endpoint = x.endpoint.path
+	}
+	if r := x.verdict.decisive; r != nil {
+		e.RuleID, e.Algo = r.ID, r.Algorithm.String()
+	}
+	return e
+}
+
+// chargesMade lists the quota counters that were charged, with their totals
+// from the same atomic step. A denied request was charged nothing.
+func (x *exchange) chargesMade() []usage.Charge {
+	if x.verdict.decision != usage.DecisionAllow {
+		return nil
+	}
+	for i := range x.judged {
+		j := &x.judged[i]
+		if !j.rule.Algorithm.Quota() || j.cost == 0 {
+			continue
+		}
+		c := usage.Charge{
+			Counter: j.state.Key, Metric: j.rule.Metric,
+			Amount: j.cost, Consumed: j.state.Consumed, Refunded: j.state.Refunded,
+		}
+		if !j.state.Unlimited {
+			c.Limit = &j.state.Limit
+		}
+		x.charges = append(x.charges, c)
+	}
+	return x.charges
+}

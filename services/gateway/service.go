@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/libs/spool"
+	"github.com/sluice-platform/sluice/libs/spool/shipper"
+	"github.com/sluice-platform/sluice/libs/stream"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+// Deps are what a gateway uses.
+type Deps struct {
+	// Redis holds the counters; the caller's to close, after Run returned. Its
+	// options should come through redisstore.Configure.
+	Redis  redis.UniversalClient
+	Stream stream.Config
+	Log    *slog.Logger
+	// Registerer gets the metrics; two gateways in one process each need one
+	// wrapped with a label of their own. nil registers none.
+	Registerer prometheus.Registerer
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Service is a gateway. Make it with New; Run once. Ready, Addr and
+// AdminRoutes may be called at any time, from any goroutine.
+type Service struct {
+	cfg     Config
+	deps    Deps
+	gate    *gate
+	tables  *tables
+	store   *redisstore.Store
+	server  *server
+	stopped atomic.Bool
+}
+
+// New checks the configuration and ties the parts together; it opens nothing.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	id, err := cfg.name()
+	if err != nil {
+		return nil, err
+	}
+	if deps.Log == nil {
+		deps.Log = slog.Default()
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	deps.Log = deps.Log.With("gateway", id)
+	s := &Service{cfg: cfg, deps: deps}
+	if s.store, err = redisstore.New(deps.Redis, redisstore.Options{KeyPrefix: cfg.Store.KeyPrefix, Timeout: cfg.Store.Timeout}); err != nil {
+		return nil, fmt.Errorf("counter store: %w", err)
+	}
+	m, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	trusted, err := cfg.Identity.prefixes()
+	if err != nil {
+		return nil, err
+	}
+	to := sinks{rules: &ruleSink{index: rule.New(), log: deps.Log}, routes: newRoutes(deps.Log), keys: newKeyTable()}
+	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
+		return nil, err
+	}
+	s.gate = &gate{
+		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
+		keys: to.keys, routes: to.routes, rules: to.rules.index, store: s.store,
+	}
+	s.server = newServer(cfg, s.gate, deps.Log)
+	return s, nil
+}
+
+// Ready returns nil when requests can be matched: each table has once equalled
+// a mirror record, and the gate is open. Redis away does not make a gateway
+// unready, since rules say what is done without it.
+func (s *Service) Ready() error {
+	switch {
+	case s.stopped.Load():
+		return errors.New("draining")
+	case s.Addr() == "":
+		return errors.New("not listening yet")
+	}
+	return s.tables.ready()
+}
+
+// Addr is the address clients connect to, empty before Run has opened it.
+func (s *Service) Addr() string { return s.server.addr() }
+
+// Run reads the tables, serves requests and ships their events until ctx is
+// cancelled. Then it stops accepting, waits for requests under way (at most
+// DrainTimeout) and for their events to be shipped (at most
+// Spool.DrainTimeout), and returns nil. What is not shipped by then waits on
+// disk for the next start.
+func (s *Service) Run(ctx context.Context) error {
+	listener, err := s.server.listen(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := spool.Open(spool.Options{Dir: s.cfg.Spool.Dir, SizeBytes: s.cfg.Spool.SizeBytes, Log: s.deps.Log})
+	if err != nil {
+		return errors.Join(fmt.Errorf("spool of usage events (gateway.spool.dir): %w", err), listener.Close())
+	}
+	ship, err := shipper.New(shipper.Options{
+		Spool: events, Stream: s.deps.Stream, Topic: usage.Topic, DrainTimeout: s.cfg.Spool.DrainTimeout,
+		Registerer: s.deps.Registerer, Log: s.deps.Log,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("shipper of usage events: %w", err), events.Close(), listener.Close())
+	}
+	s.gate.journal = events
+	transport := newTransport(s.cfg.Upstream)
+	s.gate.prepare(transport)
+
+	// Each part has its own context: they stop one after the other, not at once.
+	background := context.WithoutCancel(ctx)
+	reading := start(background, s.tables.rules.Run, s.tables.catalog.Run, s.tables.keys.Run)
+	shipping := start(background, ship.Run)
+	serving := start(background, s.server.serve(listener))
+
+	select {
+	case <-ctx.Done():
+	case <-reading.failed:
+	case <-shipping.failed:
+	case <-serving.failed:
+	}
+	s.stopped.Store(true)
+	errs := []error{serving.stop()}
+	transport.CloseIdleConnections()
+	errs = append(errs, shipping.stop(), events.Close(), reading.stop(), s.store.Close())
+	return errors.Join(errs...)
+}
