@@ -23,7 +23,7 @@ type Config struct {
 
 // IdentityConfig says whose word about identities is taken.
 type IdentityConfig struct {
-	TrustedCIDRs []string `koanf:"trustedCIDRs" doc:"Peers (CIDR) whose X-Tenant-Id, X-User-Id, X-Application-Id and X-Forwarded-* headers are believed. From all others they are removed. Empty: nobody's."`
+	TrustedCIDRs []string `koanf:"trustedCidrs" doc:"Peers (CIDR) whose X-Tenant-Id, X-User-Id, X-Application-Id and X-Forwarded-* headers are believed. From all others they are removed. Empty: nobody's."`
 }
 
 // SpoolConfig is where usage events wait for Kafka.
@@ -35,7 +35,8 @@ type SpoolConfig struct {
 
 // StoreConfig is how the counters in Redis are used.
 type StoreConfig struct {
-	KeyPrefix string        `koanf:"keyPrefix" doc:"Prefix of the counters' keys; the same for all gateways of a deployment."`
+	// KeyPrefix is set from redis.counters.keyPrefix: it belongs to the connection.
+	KeyPrefix string        `koanf:"-"`
 	Timeout   time.Duration `koanf:"timeout" doc:"How long a decision waits for Redis before the rule's onStoreLoss holds."`
 }
 
@@ -106,7 +107,7 @@ func (c *IdentityConfig) prefixes() ([]netip.Prefix, error) {
 	for _, text := range c.TrustedCIDRs {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("gateway.identity.trustedCIDRs: %q is no CIDR such as 10.0.0.0/8: %w", text, err)
+			return nil, fmt.Errorf("gateway.identity.trustedCidrs: %q is no CIDR such as 10.0.0.0/8: %w", text, err)
 		}
 		all = append(all, p.Masked())
 	}
