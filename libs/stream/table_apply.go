@@ -153,11 +153,14 @@ func (t *Table[V]) handleMirror(rec *kgo.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	current := t.current()
-	if m.Generation < current.ledger.Generation() {
-		return nil // written by a relay of an earlier life of the database
+	// A mirror record of an earlier generation is that of a relay which mirrors
+	// an earlier life of the database, and proves nothing. If only such come,
+	// the topic was emptied and it is this copy that belongs to the past.
+	valid := m.Generation >= current.ledger.Generation()
+	if valid {
+		current.sawMirror, current.equal = true, current.ledger.Equals(m)
 	}
-	current.sawMirror, current.equal = true, current.ledger.Equals(m)
-	if current.equal {
+	if valid && current.equal {
 		t.equalAt, t.differed = time.UnixMicro(m.At), 0
 		return nil
 	}
