@@ -6,6 +6,9 @@ SHELL := bash
 
 # Passed on: make run ARGS='--port-offset 100', make test ARGS='-run TestX -v', make down ARGS=-v
 ARGS ?=
+# Packages to test: make test PKG=./libs/...
+PKG ?= work
+export PKG
 FUZZTIME ?= 30s
 
 .PHONY: help
@@ -39,7 +42,7 @@ test: ## all tests, on real servers it brings itself
 
 .PHONY: test-unit
 test-unit: ## the tests that need no server
-	go test -timeout 5m $(ARGS) work
+	go test -timeout 5m $(ARGS) $(PKG)
 
 .PHONY: lint
 lint: ## formatting, vet, staticcheck, module files, generated files, scripts, the compose file

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests of all modules with real servers around them; arguments go to go test. Its closing lines are go test's own
+# The tests of all modules (or of $PKG) with real servers around them; arguments go to go test. Its closing lines are go test's own
 # summary, a line a package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,5 +12,7 @@ parallel=$((cores < 4 ? cores : 4))
 
 deploy/dev/install.sh
 go build -o bin/with-servers ./libs/devserver/cmd/with-servers
-bin/with-servers -- go test -tags "$tags" -timeout "$timeout" -p "$parallel" "$@" work 2>&1 |
+# PKG may be several patterns: word splitting is wanted.
+# shellcheck disable=SC2086
+bin/with-servers -- go test -tags "$tags" -timeout "$timeout" -p "$parallel" "$@" ${PKG:-work} 2>&1 |
 	grep --line-buffered -v '\[no test files\]$'

@@ -78,6 +78,10 @@ install_packages() {
 	apt_install "$@"
 }
 
+copy_dependencies() {
+	mvn -B -q -Dstyle.color=never -f "$1/pom.xml" dependency:copy-dependencies -DoutputDirectory="$2" </dev/null
+}
+
 # Jars go to a folder of their own first and are moved as one: a second run of this script, or one that was
 # interrupted, never sees half of them.
 install_jars() {
@@ -89,7 +93,10 @@ install_jars() {
 	# shellcheck disable=SC2064 # the folder of now, not of then
 	trap "rm -rf '$part'" EXIT
 	say "$(pom_of "$server") $(version_of "$server"): jars from Maven Central (about 50 MB)"
-	mvn -B -q -f "$pom/pom.xml" dependency:copy-dependencies -DoutputDirectory="$part/lib" </dev/null
+	copy_dependencies "$pom" "$part/lib" || copy_dependencies "$pom" "$part/lib" || {
+		say "Maven could not fetch the jars, twice; its message is above" >&2
+		exit 1
+	}
 	mkdir -p "$part/classes"
 	cp "$pom"/*.properties "$part/classes/"
 	if compgen -G "$pom/*.java" >/dev/null; then

@@ -27,7 +27,7 @@ type KafkaOptions struct {
 	Dir string
 	// Port on 127.0.0.1; 0 takes a free one. The controller takes a free one of its own, anew at each StartKafka.
 	Port int
-	// PortHint completes the error of a taken port: how this user chooses another.
+	// PortHint names what chooses another port (a flag, a setting) in the error of a taken one.
 	PortHint string
 	// HeapMB is the JVM's heap; 0 means 256.
 	HeapMB int
@@ -52,7 +52,7 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*Kafka, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start kafka: %w (Debian: apt-get install default-jdk-headless)", err)
 	}
-	port, err := choosePort("kafka", o.Port, o.PortHint)
+	port, err := choosePort(ctx, "kafka", o.Port, o.PortHint)
 	if err != nil {
 		return nil, err
 	}

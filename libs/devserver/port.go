@@ -13,16 +13,16 @@ import (
 type PortTakenError struct {
 	Server string
 	Port   int
-	// Hint says how this user chooses another port; empty when unknown.
+	// Hint names what chooses another port, a flag or a setting; empty when unknown.
 	Hint string
 }
 
 func (e *PortTakenError) Error() string {
-	hint := e.Hint
-	if hint == "" {
-		hint = "choose another"
+	another := "choose another"
+	if e.Hint != "" {
+		another += " with " + e.Hint
 	}
-	return fmt.Sprintf("%s: port %d on 127.0.0.1 is taken: %s, or stop what listens there", e.Server, e.Port, hint)
+	return fmt.Sprintf("%s: port %d on 127.0.0.1 is taken: %s, or stop what listens there", e.Server, e.Port, another)
 }
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
@@ -48,29 +48,29 @@ func portFree(port int) bool {
 	return l.Close() == nil
 }
 
-// choosePort returns want, or a free port when want is 0; a wanted port that is taken is a *PortTakenError.
-func choosePort(server string, want int, hint string) (int, error) {
+// choosePort returns want once it is free, or a free port when want is 0. A wanted port that stays taken is a
+// *PortTakenError.
+func choosePort(ctx context.Context, server string, want int, hint string) (int, error) {
 	if want == 0 {
 		return FreePort()
 	}
-	if !portFree(want) {
-		return 0, &PortTakenError{Server: server, Port: want, Hint: hint}
-	}
-	return want, nil
+	return want, awaitPortFree(ctx, launch{name: server, port: want, hint: hint})
 }
 
-// awaitPortFree waits for the listener of a process that has just died: its parent's death signal takes a moment.
+// awaitPortFree allows for the listener of a process that is just dying: after a kill -9 of its parent the next run
+// may be quicker than the servers' end.
 func awaitPortFree(ctx context.Context, spec launch) error {
-	deadline := time.Now().Add(5 * time.Second)
-	taken := &PortTakenError{Server: spec.name, Port: spec.port, Hint: spec.hint}
+	const patience, interval = 2 * time.Second, 20 * time.Millisecond
+	deadline := time.Now().Add(patience)
 	for !portFree(spec.port) {
+		taken := &PortTakenError{Server: spec.name, Port: spec.port, Hint: spec.hint}
 		if time.Now().After(deadline) {
 			return taken
 		}
 		select {
 		case <-ctx.Done():
 			return taken
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(interval):
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ type PostgresOptions struct {
 	Dir string
 	// Port on 127.0.0.1; 0 takes a free one.
 	Port int
-	// PortHint completes the error of a taken port: how this user chooses another.
+	// PortHint names what chooses another port (a flag, a setting) in the error of a taken one.
 	PortHint string
 	// Database is made when missing; empty means "postgres".
 	Database string
@@ -54,7 +54,7 @@ func postgresURL(port int, database string) string {
 // by Postgres, so root starts it as the user postgres (else nobody); the data then lies elsewhere when that user cannot
 // reach Dir. ctx bounds the wait only.
 func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
-	port, err := choosePort("postgres", o.Port, o.PortHint)
+	port, err := choosePort(ctx, "postgres", o.Port, o.PortHint)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type RedisOptions struct {
 	Dir string
 	// Port on 127.0.0.1; 0 takes a free one.
 	Port int
-	// PortHint completes the error of a taken port: how this user chooses another.
+	// PortHint names what chooses another port (a flag, a setting) in the error of a taken one.
 	PortHint string
 	// AppendOnly keeps the data, synced once a second, as in production. Without it nothing is kept.
 	AppendOnly bool
@@ -36,7 +36,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start redis: %w (Debian: apt-get install redis-server)", err)
 	}
-	port, err := choosePort("redis", o.Port, o.PortHint)
+	port, err := choosePort(ctx, "redis", o.Port, o.PortHint)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,8 @@ func redisArgs(port int, o RedisOptions) []string {
 	return append(args, o.Args...)
 }
 
-// PingRedis is one probe: nil when the server at addr (host:port) answers PONG. A server that still reads its file answers LOADING, which is not ready.
+// PingRedis is one probe: nil when the server at addr (host:port) answers PONG. A server that still reads its file
+// answers LOADING, which is not ready.
 func PingRedis(ctx context.Context, addr string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {

@@ -108,12 +108,12 @@ func TestTakenPortIsNamed(t *testing.T) {
 	}
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
-	_, err = devserver.StartRedis(t.Context(), devserver.RedisOptions{Dir: t.TempDir(), Port: port, PortHint: "set dev.redisPort"})
+	_, err = devserver.StartRedis(t.Context(), devserver.RedisOptions{Dir: t.TempDir(), Port: port, PortHint: "--redis-port"})
 	var portErr *devserver.PortTakenError
 	if !errors.As(err, &portErr) {
 		t.Fatalf("error %v, want a PortTakenError", err)
 	}
-	want := "redis: port " + strconv.Itoa(port) + " on 127.0.0.1 is taken: set dev.redisPort, or stop what listens there"
+	want := "redis: port " + strconv.Itoa(port) + " on 127.0.0.1 is taken: choose another with --redis-port, or stop what listens there"
 	if err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}

@@ -23,7 +23,7 @@ type SearchOptions struct {
 	Dir string
 	// Port on 127.0.0.1; 0 takes a free one. The transport port is a free one.
 	Port int
-	// PortHint completes the error of a taken port: how this user chooses another.
+	// PortHint names what chooses another port (a flag, a setting) in the error of a taken one.
 	PortHint string
 	// HeapMB is the JVM's heap; 0 means 512.
 	HeapMB int
@@ -49,7 +49,7 @@ func StartSearch(ctx context.Context, o SearchOptions) (*Search, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start search: %w (Debian: apt-get install default-jdk-headless)", err)
 	}
-	port, err := choosePort("search", o.Port, o.PortHint)
+	port, err := choosePort(ctx, "search", o.Port, o.PortHint)
 	if err != nil {
 		return nil, err
 	}

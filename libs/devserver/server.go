@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -20,7 +18,7 @@ var ErrRunning = errors.New("already running")
 type launch struct {
 	name    string
 	port    int
-	hint    string // how the user chooses another port
+	hint    string // names what chooses another port
 	dir     string // where the server runs and its log lies
 	program string
 	args    []string
@@ -43,13 +41,6 @@ type server struct {
 
 	mu  sync.Mutex
 	run *child // nil while down
-}
-
-// child is one process of a server. done is closed after it was waited for; err is readable from then on.
-type child struct {
-	pid  int
-	done chan struct{}
-	err  error
 }
 
 // Port is the TCP port on 127.0.0.1; it stays the same across Stop and Start.
@@ -115,89 +106,6 @@ func (s *server) Start(ctx context.Context) error {
 	return nil
 }
 
-// fork starts the process from a thread that lives exactly as long as the child: the kernel sends the parent death
-// signal when the forking thread ends, and the Go runtime ends idle threads as it likes.
-func (s *server) fork() (*child, error) {
-	log, err := os.OpenFile(s.LogFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	cmd := exec.Command(s.spec.program, s.spec.args...)
-	cmd.Dir = s.spec.dir
-	cmd.Env = append(os.Environ(), s.spec.env...)
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = childAttr(s.spec.deathSignal)
-	cmd.SysProcAttr.Credential = s.spec.cred
-
-	run := &child{done: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() {
-		defer close(run.done)
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		if err == nil {
-			run.pid = cmd.Process.Pid
-		}
-		started <- err
-		if err == nil {
-			run.err = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, err
-	}
-	return run, nil
-}
-
-// awaitReady polls until the server answers or its process ends.
-func (s *server) awaitReady(ctx context.Context, run *child) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-run.done:
-			cancel(fmt.Errorf("it ended before it was ready (%v)", run.err))
-		case <-ctx.Done():
-		}
-	}()
-	err := AwaitReady(ctx, s.spec.ready)
-	cancel(nil)
-	<-watched
-	return err
-}
-
-// AwaitReady repeats a probe until it returns nil or ctx is done; each try has two seconds. The error holds the last
-// answer.
-func AwaitReady(ctx context.Context, probe func(context.Context) error) error {
-	const interval, limit = 25 * time.Millisecond, 2 * time.Second
-	for {
-		try, cancel := context.WithTimeout(ctx, limit)
-		err := probe(try)
-		cancel()
-		if ctx.Err() == nil && err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w (last answer: %v)", context.Cause(ctx), err)
-		case <-time.After(interval):
-		}
-	}
-}
-
-func (c *child) ended() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // Stop ends the server cleanly. When it has not ended after its time (seconds; Kafka 20) or ctx is done, it is killed,
 // group and all, which is no error: the data is as good as after a crash. Stopping a stopped server does nothing.
 func (s *server) Stop(ctx context.Context) error {
@@ -233,33 +141,6 @@ func (s *server) Kill() {
 	}
 }
 
-// reap kills what is left of the process and its children and waits for it. Callers hold mu.
-func (s *server) reap(run *child) {
-	if !run.ended() {
-		// Stopped first: a process that is killed before its children are listed leaves orphans nobody can find.
-		_ = syscall.Kill(-run.pid, syscall.SIGSTOP)
-		family := descendants(run.pid)
-		_ = syscall.Kill(-run.pid, syscall.SIGKILL)
-		for _, p := range family {
-			_ = syscall.Kill(p, syscall.SIGKILL)
-		}
-		<-run.done
-		awaitGone(family)
-	}
-	s.run = nil
-}
-
-// awaitGone waits for killed processes that are not our own children; Postgres will not start while one of them is
-// still attached to its shared memory. The bound is for a process the kernel cannot end (a hung disk).
-func awaitGone(pids []int) {
-	deadline := time.Now().Add(2 * time.Second)
-	for _, p := range pids {
-		for alive(p) && time.Now().Before(deadline) {
-			time.Sleep(5 * time.Millisecond)
-		}
-	}
-}
-
 // Pause stops the server and its children in their tracks (SIGSTOP): connections stay open, nothing answers.
 func (s *server) Pause() error { return s.signal(syscall.SIGSTOP) }
 
@@ -274,13 +155,4 @@ func (s *server) signal(sig syscall.Signal) error {
 	}
 	signalTree(s.run.pid, sig)
 	return nil
-}
-
-// signalTree signals a process, its group and all its descendants. The group alone is not enough: each Postgres
-// backend leads a group of its own. The parent comes first, so that a stopped one forks no more.
-func signalTree(pid int, sig syscall.Signal) {
-	_ = syscall.Kill(-pid, sig)
-	for _, p := range descendants(pid) {
-		_ = syscall.Kill(p, sig)
-	}
 }
