@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,13 +55,18 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	dsn := servertest.Postgres(t)
+	brokers, prefix := servertest.Kafka(t)
+	return newBenchOn(t, servertest.Postgres(t), brokers, prefix)
+}
+
+// newBenchOn works on servers that the test may break.
+func newBenchOn(t *testing.T, dsn string, brokers []string, prefix string) *bench {
+	t.Helper()
 	if err := migrate.Up(t.Context(), dsn, "outbox"); err != nil {
 		t.Fatal(err)
 	}
-	brokers, prefix := servertest.Kafka(t)
 	b := &bench{t: t, dsn: dsn, stream: stream.Config{Brokers: brokers, TopicPrefix: prefix}, conn: connect(t, dsn)}
-	b.slot = "relay_" + prefix[:len(prefix)-1]
+	b.slot = "relay_" + strings.TrimSuffix(prefix, ".")
 	b.exec(room)
 	client, err := kgo.NewClient(append(b.stream.ClientOptions(), kgo.ProducerLinger(0))...)
 	if err != nil {
