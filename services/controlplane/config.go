@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -59,10 +60,11 @@ func (c Config) check() error {
 		if err := t.check(); err != nil {
 			return fmt.Errorf("tokens[%d]: %w", i, err)
 		}
-		if seen["name "+t.Name] || seen["hash "+t.SHA256] {
+		name, hash := "name "+t.Name, "hash "+strings.ToLower(t.SHA256)
+		if seen[name] || seen[hash] {
 			return fmt.Errorf("tokens[%d]: name and hash must each be used once", i)
 		}
-		seen["name "+t.Name], seen["hash "+t.SHA256] = true, true
+		seen[name], seen[hash] = true, true
 	}
 	return nil
 }

@@ -1,0 +1,65 @@
+//go:build integration
+
+package controlplane_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+)
+
+const goodService = `{"name":"demo","prefix":"/demo/","upstreams":[{"url":"http://127.0.0.1:9000"}],"endpoints":[{"pattern":"GET /demo/hello"},{"pattern":"GET /demo/report","cost":20}]}`
+
+func TestServiceLife(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(t, 201, request{method: "POST", path: "/v1/services", body: goodService})
+	got := w.must(t, 200, request{method: "GET", path: "/v1/services/demo"})
+	if body := got.Body.String(); !strings.Contains(body, `"weight":1`) || !strings.Contains(body, `"cost":1`) {
+		t.Errorf("defaults are not shown: %s", body)
+	}
+	w.put(t, 200, "/v1/services/demo", got.Header().Get("ETag"), got.Body.String())
+
+	taken := strings.Replace(goodService, `"demo"`, `"other"`, 1)
+	if p := w.must(t, 409, request{method: "POST", path: "/v1/services", body: taken}).problem(t); p.Errors[0].Field != "prefix" {
+		t.Errorf("names %+v", p.Errors)
+	}
+	w.delete(t, 204, "/v1/services/demo", "*")
+	w.must(t, 201, request{method: "POST", path: "/v1/services", body: taken}) // the prefix is free again
+	w.must(t, 409, request{method: "POST", path: "/v1/services", body: goodService})
+	w.delete(t, 204, "/v1/services/other", "*")
+	w.must(t, 201, request{method: "POST", path: "/v1/services", body: goodService})
+	w.holdMirror(t, "catalog_v1", catalog.Topic)
+}
+
+// TestDatabaseComesBack ends every session of the control plane under it: the
+// next requests are answered, or refused with 503, and never with 500.
+func TestDatabaseComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(t, 201, request{method: "POST", path: "/v1/rules", body: goodRule})
+	admin, err := pgx.Connect(t.Context(), w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close(context.Background())
+	for range 10 {
+		if _, err := admin.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> $1`, w.db.PgConn().PID()); err != nil {
+			t.Fatal(err)
+		}
+		servertest.Eventually(t, 10*time.Second, "a write to succeed again", func() bool {
+			got := request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: anyVersion}.do(t, w)
+			if got.Code != 200 && got.Code != 503 {
+				t.Fatalf("answers %d %s", got.Code, got.Body)
+			}
+			return got.Code == 200
+		})
+	}
+}
