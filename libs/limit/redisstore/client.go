@@ -1,0 +1,47 @@
+package redisstore
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Configure sets on o what the store expects of a client: deadlines of calls
+// reach the connection, no waiting or dialling outlives a call, one attempt to
+// dial a call. It leaves addresses, credentials, TLS and pool sizes alone.
+// timeout is the store's; 0 is DefaultTimeout.
+func Configure(o *redis.UniversalOptions, timeout time.Duration) {
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout = timeout
+	o.ReadTimeout = timeout
+	o.WriteTimeout = timeout
+	o.PoolTimeout = timeout
+	o.DialerRetries = 1
+	// Neither CLIENT SETINFO nor a hand-over protocol in a connection's set-up:
+	// each is a round trip that a request may be waiting for.
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+var errNoDeadlines = errors.New("redis client ignores deadlines: its options need ContextTimeoutEnabled, see redisstore.Configure")
+
+// checkClient refuses clients on which a silent Redis would hold a request for
+// seconds. Retries need no check: a charge opts out of them itself.
+func checkClient(c redis.UniversalClient) error {
+	switch c := c.(type) {
+	case *redis.Client:
+		if !c.Options().ContextTimeoutEnabled {
+			return errNoDeadlines
+		}
+	case *redis.ClusterClient:
+		if !c.Options().ContextTimeoutEnabled {
+			return errNoDeadlines
+		}
+	}
+	return nil
+}
