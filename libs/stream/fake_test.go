@@ -87,6 +87,33 @@ func (b *bench) mirror() {
 	b.produce(mirrorOf(&b.ledger))
 }
 
+// empty deletes all records, as an operator would: Kafka refuses that for a
+// topic that is only compacted.
+func (b *bench) empty() {
+	b.t.Helper()
+	name := b.cfg.Topic(testTopic)
+	policy := func(value string) {
+		b.t.Helper()
+		answers, err := b.admin.AlterTopicConfigs(b.t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "cleanup.policy", Value: &value}}, name)
+		if err == nil {
+			_, err = answers.On(name, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+		}
+		if err != nil {
+			b.t.Fatalf("set cleanup.policy: %v", err)
+		}
+	}
+	policy("delete")
+	ends, err := b.admin.ListEndOffsets(b.t.Context(), name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	eventually(b.t, "the records to be deleted", func() bool {
+		answers, err := b.admin.DeleteRecords(b.t.Context(), ends.Offsets())
+		return err == nil && answers.Error() == nil
+	})
+	policy("compact")
+}
+
 func record(key string, generation, version int64, value []byte) *kgo.Record {
 	stamp := Stamp{Generation: generation, Version: version, CommittedAt: time.Now(), RelayedAt: time.Now()}
 	return &kgo.Record{Key: []byte(key), Value: value, Headers: stamp.Headers()}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -133,11 +132,7 @@ func TestEmptiedTopicIsReadOn(t *testing.T) {
 	b.mirror()
 	table := b.newTable(nil)
 	eventually(t, "readiness", func() bool { return table.Ready() == nil })
-	var offsets kadm.Offsets = kadm.Offsets{}
-	offsets.AddOffset(b.cfg.Topic(testTopic), 0, 2, -1)
-	if _, err := b.admin.DeleteRecords(t.Context(), offsets); err != nil {
-		t.Fatal(err)
-	}
+	b.empty()
 	b.put("b", 1, 2, "2")
 	b.mirror()
 	eventually(t, "b", func() bool { _, ok := table.Get("b"); return ok })

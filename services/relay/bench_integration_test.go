@@ -287,3 +287,30 @@ func (b *bench) outboxLen() (n int) {
 	}
 	return n
 }
+
+// empty deletes all records, as an operator would: Kafka refuses that for a
+// topic that is only compacted.
+func (b *bench) empty() {
+	b.t.Helper()
+	name := b.stream.Topic(things)
+	policy := func(value string) {
+		b.t.Helper()
+		answers, err := b.admin.AlterTopicConfigs(b.t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "cleanup.policy", Value: &value}}, name)
+		if err == nil {
+			_, err = answers.On(name, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+		}
+		if err != nil {
+			b.t.Fatalf("set cleanup.policy: %v", err)
+		}
+	}
+	policy("delete")
+	ends, err := b.admin.ListEndOffsets(b.t.Context(), name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.eventually("the records to be deleted", func() bool {
+		answers, err := b.admin.DeleteRecords(b.t.Context(), ends.Offsets())
+		return err == nil && answers.Error() == nil
+	})
+	policy("compact")
+}

@@ -77,14 +77,7 @@ func TestEmptiedTopicIsFilledAgain(t *testing.T) {
 	b.put("b", 2)
 	table := b.table()
 	b.equal("before", table)
-	name := b.stream.Topic(things)
-	ends, err := b.admin.ListEndOffsets(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.admin.DeleteRecords(t.Context(), ends.Offsets()); err != nil {
-		t.Fatal(err)
-	}
+	b.empty()
 	b.remove("b")
 	fresh := b.table()
 	b.equal("a fresh table on the emptied topic", fresh)
