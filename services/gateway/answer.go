@@ -133,7 +133,7 @@ func (g *gate) cut(x *exchange) bool {
 	g.record(x, v.status)
 	h := x.w.Header()
 	x.setHeaders(h)
-	p := problem{status: v.status, violated: x.violated(), decision: x.id}
+	p := problem{status: v.status, violated: v.violated, decision: x.id}
 	switch v.status {
 	case http.StatusServiceUnavailable:
 		h[headerRetryAfter] = []string{shortWait()}
@@ -167,32 +167,6 @@ func (x *exchange) wait() (seconds int64, ok bool) {
 		}
 	}
 	return seconds, true
-}
-
-// violated names the policies that denied.
-func (x *exchange) violated() []string {
-	var names []string
-	switch x.verdict.reason {
-	case reasonIdentityMissing:
-		for i := range x.matches {
-			if x.matches[i].MissingDeny {
-				names = append(names, policyName(x.matches[i].Rule.ID))
-			}
-		}
-	case reasonStoreUnavailable:
-		for i := range x.matches {
-			if closed(x.matches[i].Rule) {
-				names = append(names, policyName(x.matches[i].Rule.ID))
-			}
-		}
-	default:
-		for i := range x.judged {
-			if !x.judged[i].state.Allowed {
-				names = append(names, policyName(x.judged[i].rule.ID))
-			}
-		}
-	}
-	return names
 }
 
 // window is the policy's length: a rate's window, a quota's current period.

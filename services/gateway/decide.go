@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 
@@ -30,6 +31,8 @@ type verdict struct {
 	reason string
 	// decisive is the rule that denied, or else the tightest; nil without one.
 	decisive *rule.Compiled
+	// violated are the names of the policies that denied, the decisive first.
+	violated []string
 	// degraded: a counter could not be asked and its rule lets pass.
 	degraded bool
 }
@@ -51,16 +54,38 @@ func (j *judgement) entitled() bool {
 func (g *gate) decide(x *exchange) bool {
 	x.decided, x.id = true, newDecisionID(x.start)
 	x.verdict = verdict{decision: usage.DecisionAllow, outcome: outcomeAllow}
-	if i := slices.IndexFunc(x.matches, func(m rule.Match) bool { return m.MissingDeny }); i >= 0 {
-		x.verdict = verdict{
-			decision: usage.DecisionDeny, outcome: outcomeDeny, status: http.StatusForbidden,
-			reason: reasonIdentityMissing, decisive: x.matches[i].Rule,
-		}
-	} else if len(x.matches) > 0 {
+	if len(x.matches) > 0 && !x.denyBy(missesIdentity, http.StatusForbidden, reasonIdentityMissing, outcomeDeny) {
 		g.count(x)
 	}
 	x.ownTime = g.now().Sub(x.start)
 	return true
+}
+
+// denyBy denies when one of the matched rules is against the request for a
+// reason that no counter is needed for.
+func (x *exchange) denyBy(against func(*rule.Match) bool, status int, reason string, o outcome) bool {
+	v := verdict{decision: usage.DecisionDeny, outcome: o, status: status, reason: reason}
+	for i := range x.matches {
+		if m := &x.matches[i]; against(m) {
+			if v.decisive == nil {
+				v.decisive = m.Rule
+			}
+			v.violated = append(v.violated, policyName(m.Rule.ID))
+		}
+	}
+	if v.decisive == nil {
+		return false
+	}
+	x.verdict = v
+	return true
+}
+
+func missesIdentity(m *rule.Match) bool { return m.MissingDeny }
+
+// grantsNothing: a quota of 0, which no counter can change.
+func grantsNothing(m *rule.Match) bool {
+	l := m.Rule.Limit
+	return m.Rule.Algorithm.Quota() && !m.Rule.Unlimited && l != nil && l.Limit != nil && *l.Limit == 0
 }
 
 // count charges the counters, or falls back to the rules' onStoreLoss.
@@ -103,7 +128,7 @@ func (g *gate) countWithoutBroken(x *exchange) {
 		case err == nil:
 			whole, counters = append(whole, x.matches[i]), append(counters, x.counters[i])
 		case errors.Is(err, limit.ErrCounterBroken):
-			g.log.Error("counter is broken; its rule's onStoreLoss holds", "rule", x.matches[i].Rule.ID, "error", err)
+			g.complain.say(slog.LevelError, "counter is broken; its rule's onStoreLoss holds", "rule", x.matches[i].Rule.ID, "error", err)
 			lost = append(lost, x.matches[i])
 		default:
 			g.storeLost(x, err)
@@ -126,31 +151,28 @@ func (g *gate) storeLost(x *exchange, err error) {
 	if !errors.Is(err, limit.ErrUnavailable) {
 		// Not an outage but a bug or a foreign key: the rules' policy holds all
 		// the same, and somebody has to hear of it.
-		g.log.Error("counters could not be charged; onStoreLoss holds", "error", err)
+		g.complain.say(slog.LevelError, "counters could not be charged; onStoreLoss holds", "error", err)
 	}
 	g.fallBack(x, x.matches)
 }
 
-// fallBack applies the strictest onStoreLoss of the rules.
+// fallBack applies the strictest onStoreLoss of the rules whose counters
+// cannot be asked. A quota of 0 denies also then: 403 goes before 503.
 func (g *gate) fallBack(x *exchange, lost []rule.Match) {
-	for i := range lost {
-		if closed(lost[i].Rule) {
-			g.metrics.fallback[policyClosed].Inc()
-			x.verdict = verdict{
-				decision: usage.DecisionDeny, outcome: outcomeError, status: http.StatusServiceUnavailable,
-				reason: reasonStoreUnavailable, decisive: lost[i].Rule,
-			}
-			return
-		}
+	closed := func(m *rule.Match) bool {
+		return m.Rule.OnStoreLoss == rules.StoreLossClosed &&
+			slices.ContainsFunc(lost, func(l rule.Match) bool { return l.Rule == m.Rule })
 	}
-	if len(lost) > 0 {
+	switch {
+	case len(lost) == 0:
+	case x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny):
+	case x.denyBy(closed, http.StatusServiceUnavailable, reasonStoreUnavailable, outcomeError):
+		g.metrics.fallback[policyClosed].Inc()
+	default:
 		g.metrics.fallback[policyOpen].Inc()
 		x.verdict.reason, x.verdict.decisive, x.verdict.degraded = reasonStoreUnavailable, lost[0].Rule, true
 	}
 }
-
-// closed reports whether the rule refuses while its counter cannot be asked.
-func closed(r *rule.Compiled) bool { return r.OnStoreLoss == rules.StoreLossClosed }
 
 // judge turns the counters' states into the verdict: 403 goes before 429, the
 // longest wait before shorter ones.
@@ -173,6 +195,11 @@ func (x *exchange) judge(matches []rule.Match, counters []limit.Counter, d limit
 	}
 	if !first.entitled() {
 		x.verdict.status, x.verdict.reason = http.StatusForbidden, reasonNotEntitled
+	}
+	for i := range x.judged {
+		if j := &x.judged[i]; !j.state.Allowed {
+			x.verdict.violated = append(x.verdict.violated, policyName(j.rule.ID))
+		}
 	}
 }
 

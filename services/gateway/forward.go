@@ -188,7 +188,7 @@ func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error)
 	g.record(x, p.status)
 	if p.status != statusClientGone {
 		g.metrics.upstreamErrors.Inc()
-		g.log.Warn("upstream failed", "service", x.service.name, "status", p.status, "error", err)
+		g.complain.say(slog.LevelWarn, "upstream failed", "service", x.service.name, "status", p.status, "error", err)
 	}
 	x.setHeaders(w.Header())
 	x.scratch = p.write(w, x.scratch)

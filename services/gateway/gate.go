@@ -47,6 +47,7 @@ type gate struct {
 	journal journal
 	proxy   *httputil.ReverseProxy
 
+	complain complaints
 	stages   []stage
 	inFlight atomic.Int64
 }
@@ -57,6 +58,7 @@ type stage func(x *exchange) bool
 
 // prepare ties the stages together; the other fields are set before.
 func (g *gate) prepare(transport http.RoundTripper) {
+	g.complain.log, g.complain.now = g.log, g.now
 	g.proxy = g.newProxy(transport)
 	g.stages = []stage{g.admit, g.identify, g.match, g.decide, g.cut, g.forward}
 }
