@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -19,7 +20,7 @@ type decoder struct {
 
 // decode returns the event the message amounts to, if it does.
 func (d *decoder) decode(data []byte) (Event, bool, error) {
-	message, err := pglogrepl.Parse(data)
+	message, err := parse(data)
 	if err != nil {
 		return Event{}, false, err
 	}
@@ -39,6 +40,20 @@ func (d *decoder) decode(data []byte) (Event, bool, error) {
 		return Event{Row: row}, true, nil
 	}
 	return Event{}, false, nil
+}
+
+// parse turns the library's panics on a message that is cut short into errors:
+// they end a session, not the process with all its other rooms.
+func parse(data []byte) (m pglogrepl.Message, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			m, err = nil, fmt.Errorf("malformed message: %v", p)
+		}
+	}()
+	if len(data) == 0 {
+		return nil, errors.New("empty message")
+	}
+	return pglogrepl.Parse(data)
 }
 
 func (d *decoder) row(m *pglogrepl.InsertMessage) (*Row, error) {
