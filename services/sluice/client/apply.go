@@ -1,0 +1,122 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+type applyFlags struct {
+	files                     []string
+	dryRun, prune, allowEmpty bool
+}
+
+func (k kind[T]) applyCommand(c *connection) *cobra.Command {
+	var flags applyFlags
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE|DIR|-",
+		Short: "Make the " + k.noun + "s what files say, and print what changes",
+		Long: "Make the " + k.noun + "s what files say.\n\n" +
+			"Files are YAML (several documents) or JSON; each document is a " + k.noun + " or a list of them. All are checked before\n" +
+			"anything is written. Printed for each: + create, ~ update with the fields that change, = unchanged, - delete (--prune).",
+		Example: "  sluice " + k.noun + "s apply -f " + k.noun + "s/ --dry-run\n" +
+			"  sluice " + k.noun + "s apply -f " + k.noun + "s.yaml --prune\n" +
+			"  cat more.yaml | sluice " + k.noun + "s apply -f -",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return k.apply(cmd.Context(), c, flags, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringArrayVarP(&flags.files, "file", "f", nil, "file, folder or - for standard input; may be repeated")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what would change, and change nothing")
+	cmd.Flags().BoolVar(&flags.prune, "prune", false, "delete every "+k.noun+" that no file names")
+	cmd.Flags().BoolVar(&flags.allowEmpty, "allow-empty", false, "let --prune delete all when the files are empty")
+	_ = cmd.MarkFlagRequired("file") // the flag was added just above
+	return cmd
+}
+
+func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in io.Reader, out io.Writer) error {
+	documents, err := load(flags.files, in)
+	if err != nil {
+		return err
+	}
+	want, err := k.decodeAll(documents)
+	if err != nil {
+		return err
+	}
+	if len(want) == 0 && flags.prune && !flags.allowEmpty {
+		return fmt.Errorf("no %s in %s: --prune would delete all there are; give --allow-empty if that is meant", k.noun, strings.Join(flags.files, ", "))
+	}
+	have, err := all[T](ctx, c, k.path, url.Values{}, 0)
+	if err != nil {
+		return fmt.Errorf("read %ss: %w", k.noun, err)
+	}
+	steps, err := k.plan(want, have, flags.prune)
+	if err != nil {
+		return err
+	}
+	return k.execute(ctx, c, steps, flags.dryRun, out)
+}
+
+// execute prints and does the steps. One that fails does not keep others from
+// being done, but keeps everything from being deleted.
+func (k kind[T]) execute(ctx context.Context, c *connection, steps []step[T], dryRun bool, out io.Writer) error {
+	counts := map[action]int{}
+	var failed []error
+	for _, s := range steps {
+		if s.action == remove && len(failed) > 0 {
+			fmt.Fprintf(out, "! kept %s %s, since a write before failed\n", k.noun, s.key)
+			continue
+		}
+		k.print(out, s)
+		if !dryRun && s.action != unchanged {
+			if err := k.perform(ctx, c, s); err != nil {
+				failed = append(failed, fmt.Errorf("%s %s %q: %w", s.action.word(), k.noun, s.key, err))
+				continue
+			}
+		}
+		counts[s.action]++
+	}
+	done := fmt.Sprintf("%d created, %d updated, %d unchanged, %d deleted", counts[create], counts[update], counts[unchanged], counts[remove])
+	if dryRun {
+		done = "dry run, nothing was changed; it would be: " + done
+	}
+	fmt.Fprintln(out, done)
+	return errors.Join(failed...)
+}
+
+func (k kind[T]) print(out io.Writer, s step[T]) {
+	fmt.Fprintf(out, "%c %s %s %s\n", s.action, s.action.word(), k.noun, s.key)
+	if s.action == update {
+		for _, f := range s.fields {
+			fmt.Fprintf(out, "    %s\n", f)
+		}
+	}
+}
+
+func (k kind[T]) perform(ctx context.Context, c *connection, s step[T]) error {
+	r := call{method: http.MethodPut, path: k.item(s.key), body: s.after, header: map[string]string{"If-Match": s.etag}}
+	switch s.action {
+	case create:
+		r.header = map[string]string{"If-None-Match": "*"}
+	case remove:
+		r.method, r.body = http.MethodDelete, nil
+	}
+	err := c.do(ctx, r)
+	var answer *answerError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &answer) && (answer.status == http.StatusPreconditionFailed || answer.status == http.StatusNotFound):
+		return fmt.Errorf("was changed by someone else meanwhile, and left alone; apply again to compare anew: %w", err)
+	case s.where != "":
+		return fmt.Errorf("%s: %w", s.where, err)
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+//go:build integration
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/libs/migrate"
+	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/libs/usagestore/pgstore"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/controlplane"
+)
+
+const token = "test-admin"
+
+// server is a control plane on a port, over a database and a usage store of its own.
+type server struct {
+	url   string
+	usage *pgstore.Store
+}
+
+func newServer(t *testing.T) server {
+	t.Helper()
+	dsn := servertest.Postgres(t)
+	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "usage"); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.New(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	sum := sha256.Sum256([]byte(token))
+	cfg := controlplane.DefaultConfig()
+	cfg.Listen = "127.0.0.1:0"
+	cfg.Tokens = []controlplane.Token{{Name: "test", Role: controlplane.RoleAdmin, SHA256: hex.EncodeToString(sum[:])}}
+	store := pgstore.New(pool)
+	s, err := controlplane.New(cfg, controlplane.Deps{Pool: pool, Usage: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	})
+	servertest.Eventually(t, 10*time.Second, "the control plane to listen", func() bool { return s.Ready() == nil })
+	return server{"http://" + s.Addr().String(), store}
+}
+
+// sluice runs a client command as a shell would.
+func (s server) sluice(t *testing.T, stdin string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := &cobra.Command{Use: "sluice", SilenceErrors: true}
+	root.AddCommand(Commands()...)
+	root.SetArgs(append(args, "--url", s.url, "--token", token))
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&bytes.Buffer{})
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func (s server) must(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, err := s.sluice(t, stdin, args...)
+	if err != nil {
+		t.Fatalf("sluice %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (s server) refused(t *testing.T, says, stdin string, args ...string) {
+	t.Helper()
+	if out, err := s.sluice(t, stdin, args...); err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("sluice %s: %v, want …%s…\n%s", strings.Join(args, " "), err, says, out)
+	}
+}
+
+func holds(t *testing.T, out string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q is not in\n%s", line, out)
+		}
+	}
+}
+
+func TestApplyRules(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	apply := []string{"rules", "apply", "-f", "-"}
+
+	holds(t, s.must(t, yamlRules, append(apply, "--dry-run")...), "+ create rule hello", "nothing was changed; it would be: 3 created")
+	if out := s.must(t, "", "rules", "list", "-o", "json"); strings.TrimSpace(out) != "[]" {
+		t.Errorf("a dry run made %s", out)
+	}
+	holds(t, s.must(t, yamlRules, apply...), "+ create rule free", "3 created, 0 updated, 0 unchanged, 0 deleted")
+	holds(t, s.must(t, yamlRules, apply...), "= unchanged rule report", "0 created, 0 updated, 3 unchanged, 0 deleted")
+
+	raised := strings.Replace(yamlRules, "limit: 30", "limit: 60", 1)
+	holds(t, s.must(t, raised, apply...), "~ update rule hello\n    limit.burst: 30 → 60\n    limit.limit: 30 → 60\n", "0 created, 1 updated, 2 unchanged")
+
+	first, _, _ := strings.Cut(raised, "---")
+	holds(t, s.must(t, first, append(apply, "--dry-run", "--prune")...), "- delete rule free", "2 deleted")
+	holds(t, s.must(t, first, apply...), "1 unchanged, 0 deleted")
+	holds(t, s.must(t, first, append(apply, "--prune")...), "- delete rule report", "2 deleted")
+
+	s.refused(t, "--allow-empty", "# nothing\n", append(apply, "--prune")...)
+	holds(t, s.must(t, "", "rules", "list"), "hello", "gcra 60/1m")
+	holds(t, s.must(t, "# nothing\n", append(apply, "--prune", "--allow-empty")...), "1 deleted")
+	s.refused(t, "standard input: document 1 (line 1): idd: is not a field", "idd: x\n", apply...)
+}
+
+func TestWhatGetPrintsCanBeApplied(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	odd := strings.Replace(yamlRules, "id: hello", `id: "{a}/b: 100% ä"`, 1)
+	s.must(t, odd, "rules", "apply", "-f", "-")
+	path := writeFile(t, t.TempDir(), "got.json", s.must(t, "", "rules", "get", "{a}/b: 100% ä"))
+	holds(t, s.must(t, "", "rules", "apply", "-f", path), "= unchanged rule {a}/b: 100% ä", "1 unchanged")
+	s.must(t, "", "rules", "delete", "{a}/b: 100% ä", "free")
+	s.refused(t, "404", "", "rules", "get", "free")
+	s.refused(t, "404", "", "rules", "delete", "free")
+	holds(t, s.must(t, "", "rules", "list", "--tenant", "acme"), "report", "quota 9007199254740991/month", "off")
+}
+
+func TestApplyServices(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	demo := "name: demo\nprefix: /demo/\nupstreams: [{url: 'http://127.0.0.1:9000'}]\nendpoints: [{pattern: GET /demo/hello}]\n"
+	apply := []string{"services", "apply", "-f", "-"}
+	holds(t, s.must(t, demo, apply...), "+ create service demo", "1 created")
+	holds(t, s.must(t, demo, apply...), "1 unchanged")
+	holds(t, s.must(t, demo+"requireKey: true\n", apply...), "requireKey: (absent) → true")
+	holds(t, s.must(t, "", "services", "list"), "/demo/", "http://127.0.0.1:9000")
+	// The server's own refusal names document and field, and keeps the rest from being pruned.
+	twin := strings.Replace(demo, "name: demo", "name: twin", 1)
+	s.refused(t, "prefix: must be a prefix that no other service has", twin, append(apply, "--prune")...)
+	holds(t, s.must(t, "", "services", "get", "demo"), `"requireKey": true`)
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	var key struct{ ID, Key, Status string }
+	if err := json.Unmarshal([]byte(s.must(t, "", "keys", "create", "--tenant", "acme", "--name", "ci")), &key); err != nil || !strings.HasPrefix(key.Key, "slk_") {
+		t.Fatalf("created %+v, %v", key, err)
+	}
+	holds(t, s.must(t, "", "keys", "revoke", key.ID), "revoked key "+key.ID)
+	out := s.must(t, "", "keys", "list", "--tenant", "acme")
+	holds(t, out, key.ID, "revoked", "never")
+	if strings.Contains(out, key.Key) {
+		t.Error("list shows the key itself")
+	}
+	s.refused(t, "expiresAt: must be a time such as", "", "keys", "create", "--tenant", "acme", "--expires-at", "soon")
+}
+
+func TestUsageAndDecision(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	at := time.Date(2026, 7, 23, 14, 32, 7, 412e6, time.UTC)
+	var events []usage.Event
+	for i, id := range []string{"d1", "d2", "d3"} {
+		events = append(events, usage.Event{
+			ID: id, TS: at.Add(time.Duration(i) * time.Second), TenantID: "acme", Service: "demo", Endpoint: "/demo/hello", Method: "GET",
+			Decision: []string{"ALLOW", "DENY", "DENY"}[i], StatusCode: 200, Cost: 1, Gateway: "gw-1",
+		})
+	}
+	results, err := s.usage.Put(t.Context(), events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	out := s.must(t, "", "usage", "--tenant", "acme", "--decision", "DENY", "--limit", "1")
+	if holds(t, out, "d3", "GET /demo/hello"); strings.Contains(out, "d2") || strings.Contains(out, "d1") {
+		t.Errorf("more than the newest denial:\n%s", out)
+	}
+	out = s.must(t, "", "usage", "--from", "2026-07-23T14:32:08Z", "--to", "2026-07-23T14:32:09Z", "-o", "json")
+	if holds(t, out, `"id": "d2"`); strings.Contains(out, "d3") || strings.Contains(out, "d1") {
+		t.Errorf("more than that second:\n%s", out)
+	}
+	holds(t, s.must(t, "", "decision", "d1"), `"decision": "ALLOW"`)
+	s.refused(t, "404", "", "decision", "d9")
+	s.refused(t, "from: ", "", "usage", "--from", "yesterday")
+}

@@ -1,0 +1,179 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	envURL     = "SLUICE_URL"
+	envToken   = "SLUICE_TOKEN"
+	defaultURL = "http://127.0.0.1:8088"
+
+	callTimeout = 30 * time.Second
+	maxAnswer   = 64 << 20 // bytes; a page of 500 large documents
+)
+
+// connection is where the control plane is, and who calls it.
+type connection struct{ url, token string }
+
+// addFlags adds the flags to a command and all below it. Their defaults come
+// from the environment when they are used, so that --help shows no token.
+func (c *connection) addFlags(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&c.url, "url", "", "control plane (default $"+envURL+", else "+defaultURL+")")
+	cmd.PersistentFlags().StringVar(&c.token, "token", "", "bearer token (default $"+envToken+")")
+}
+
+// base returns the URL to call, without a slash at its end.
+func (c *connection) base() (string, error) {
+	raw := firstOf(c.url, os.Getenv(envURL), defaultURL)
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("--url must be http://host:port or https://host, not %q", raw)
+	}
+	return strings.TrimRight(raw, "/"), nil
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// call is one request; an answer of 2xx is decoded into into, if that is not nil.
+type call struct {
+	method, path string
+	header       map[string]string
+	body         any
+	into         any
+}
+
+// httpClient follows no redirect: it would carry the token elsewhere.
+var httpClient = &http.Client{
+	Timeout:       callTimeout,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+func (c *connection) do(ctx context.Context, r call) error {
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return err
+	}
+	res, err := httpClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("call control plane: %w", err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read answer to %s %s: %w", r.method, r.path, err)
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return newAnswerError(res, data)
+	}
+	if r.into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, r.into); err != nil {
+		return fmt.Errorf("%s %s answered no JSON; is it a Sluice control plane? %w", r.method, r.path, err)
+	}
+	return nil
+}
+
+func (c *connection) request(ctx context.Context, r call) (*http.Request, error) {
+	base, err := c.base()
+	if err != nil {
+		return nil, err
+	}
+	token := strings.TrimSpace(firstOf(c.token, os.Getenv(envToken)))
+	if token == "" {
+		return nil, fmt.Errorf("no token: set $%s or give --token", envToken)
+	}
+	var body io.Reader
+	if r.body != nil {
+		data, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode body of %s %s: %w", r.method, r.path, err)
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	for name, value := range r.header {
+		req.Header.Set(name, value)
+	}
+	return req, nil
+}
+
+// answerError is an answer that is no success, as the server explained it.
+type answerError struct {
+	status int
+	text   string
+}
+
+func (e *answerError) Error() string { return e.text }
+
+func newAnswerError(res *http.Response, data []byte) error {
+	var problem struct {
+		Detail string `json:"detail"`
+		Errors []struct{ Field, Message string }
+	}
+	text := fmt.Sprintf("%s %s: %s", res.Request.Method, res.Request.URL.EscapedPath(), res.Status)
+	if json.Unmarshal(data, &problem) != nil {
+		return &answerError{res.StatusCode, text}
+	}
+	if len(problem.Errors) == 0 && problem.Detail != "" {
+		text += ": " + problem.Detail
+	}
+	for _, e := range problem.Errors {
+		text += "\n  " + strings.TrimPrefix(e.Field+": ", ": ") + e.Message
+	}
+	return &answerError{res.StatusCode, text}
+}
+
+// page is one page of any list.
+type page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next"`
+}
+
+const pageSize = 500
+
+// all reads a list until it ends, or until most items are there (0: no bound).
+func all[T any](ctx context.Context, c *connection, path string, query url.Values, most int) ([]T, error) {
+	var items []T
+	query.Set("limit", fmt.Sprint(pageSize))
+	for {
+		if most > 0 {
+			query.Set("limit", fmt.Sprint(min(pageSize, most-len(items))))
+		}
+		var p page[T]
+		if err := c.do(ctx, call{method: http.MethodGet, path: path + "?" + query.Encode(), into: &p}); err != nil {
+			return nil, err
+		}
+		items = append(items, p.Items...)
+		if p.Next == "" || most > 0 && len(items) >= most {
+			return items, nil
+		}
+		query.Set("cursor", p.Next)
+	}
+}

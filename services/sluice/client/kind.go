@@ -1,0 +1,104 @@
+package client
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/libs/strictjson"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+)
+
+// kind is what apply, list, get and delete need to know of rules or services.
+type kind[T any] struct {
+	noun, path string
+	key        func(*T) *string
+	version    func(*T) *int64
+	// validate returns mistakes as "field: message".
+	validate  func(T) []string
+	normalize func(T) T
+	columns   []string
+	row       func(T) []string
+	// filters are flags of list, each a query parameter of the same name.
+	filters map[string]string
+}
+
+func (k kind[T]) item(id string) string { return k.path + "/" + url.PathEscape(id) }
+
+// decode turns a document of a file into what would be in force, or returns
+// every mistake in it.
+func (k kind[T]) decode(d document) (T, []string) {
+	var v T
+	var mistakes []string
+	for _, e := range strictjson.Decode(d.data, &v) {
+		mistakes = append(mistakes, e.String())
+	}
+	if len(mistakes) > 0 {
+		return v, mistakes
+	}
+	if mistakes = k.validate(v); len(mistakes) > 0 {
+		return v, mistakes
+	}
+	return k.normalize(v), nil
+}
+
+var ruleKind = kind[rules.Rule]{
+	noun: "rule", path: "/v1/rules",
+	key:     func(r *rules.Rule) *string { return &r.ID },
+	version: func(r *rules.Rule) *int64 { return &r.Version },
+	validate: func(r rules.Rule) (mistakes []string) {
+		for _, e := range rule.Validate(r) {
+			mistakes = append(mistakes, e.Error())
+		}
+		return mistakes
+	},
+	normalize: rule.Normalize,
+	columns:   []string{"ID", "SUBJECT", "SCOPE", "METRIC", "LIMIT", "MODE", "VERSION"},
+	row:       ruleRow,
+	filters: map[string]string{
+		"service": "only rules whose scope names this service",
+		"tenant":  "only rules whose subject is this tenant, or a user or application of it",
+		"metric":  "only rules that count this metric",
+	},
+}
+
+func ruleRow(r rules.Rule) []string {
+	scope := strings.TrimSpace(r.Scope.Service + " " + r.Scope.Endpoint)
+	return []string{r.ID, r.Subject.Kind + "=" + r.Subject.Value, firstOf(scope, "everywhere"), r.Metric, limitText(r), r.Mode, fmt.Sprint(r.Version)}
+}
+
+func limitText(r rules.Rule) string {
+	if r.Unlimited || r.Limit == nil || r.Limit.Limit == nil {
+		return "unlimited"
+	}
+	l := r.Limit
+	text := fmt.Sprintf("%s %d/%s", l.Algorithm, *l.Limit, firstOf(l.Window, l.Period))
+	if l.Burst != nil && *l.Burst != *l.Limit {
+		text += fmt.Sprintf(" burst %d", *l.Burst)
+	}
+	return text
+}
+
+var serviceKind = kind[catalog.Service]{
+	noun: "service", path: "/v1/services",
+	key:     func(s *catalog.Service) *string { return &s.Name },
+	version: func(s *catalog.Service) *int64 { return &s.Version },
+	validate: func(s catalog.Service) (mistakes []string) {
+		for _, e := range libcatalog.Validate(s) {
+			mistakes = append(mistakes, e.Field+": "+e.Message)
+		}
+		return mistakes
+	},
+	normalize: libcatalog.Normalize,
+	columns:   []string{"NAME", "PREFIX", "UPSTREAMS", "ENDPOINTS", "VERSION"},
+	row: func(s catalog.Service) []string {
+		urls := make([]string, len(s.Upstreams))
+		for i, u := range s.Upstreams {
+			urls[i] = u.URL
+		}
+		return []string{s.Name, s.Prefix, strings.Join(urls, " "), fmt.Sprint(len(s.Endpoints)), fmt.Sprint(s.Version)}
+	},
+}

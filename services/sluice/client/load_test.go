@@ -1,0 +1,96 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const yamlRules = `# two documents, the second a list
+id: hello
+subject: {kind: tenant, value: "*"}
+metric: hellos
+limit: {algorithm: gcra, limit: 30, window: 1m}
+---
+# nothing here
+---
+- id: report
+  subject: {kind: tenant, value: acme}
+  metric: reports
+  limit: {algorithm: quota, kind: renewing, limit: 9007199254740991, period: month}
+  mode: off
+- {"id": "free", "subject": {"kind": "tenant", "value": "acme"}, "metric": "m", "unlimited": true}
+`
+
+func writeFile(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoadReadsAllForms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, dir, "a.yaml", yamlRules)
+	writeFile(t, dir, "sub/b.json", "[\n\t{\"id\":\"j1\",\"subject\":{\"kind\":\"tenant\",\"value\":\"*\"},\"metric\":\"m\",\"unlimited\":true}\n]")
+	writeFile(t, dir, "notes.txt", "not a rule")
+	documents, err := load([]string{dir, "-"}, strings.NewReader("id: in\nsubject: {kind: tenant, value: '*'}\nmetric: m\nunlimited: true\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ruleKind.decodeAll(documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"hello", "report", "free", "j1", "in"} {
+		if _, there := want[id]; !there {
+			t.Errorf("%s is missing", id)
+		}
+	}
+	if got := want["report"]; len(want) != 5 || *got.value.Limit.Limit != 9007199254740991 || got.value.Mode != "off" || got.value.OnStoreLoss != "closed" {
+		t.Errorf("%d rules, report is %+v", len(want), got.value)
+	}
+}
+
+func TestMistakesNameFileDocumentAndField(t *testing.T) {
+	t.Parallel()
+	good := "id: a\nsubject: {kind: tenant, value: '*'}\nmetric: m\nunlimited: true\n"
+	cases := []struct{ name, file, content, says string }{
+		{"unknown field", "r.yaml", good + "---\n" + good + "colour: red\n", "r.yaml: document 2 (line 6): colour: is not a field here"},
+		{"wrong type", "r.yaml", "id: 7\n", "r.yaml: document 1 (line 1): id: must be a string, not the number 7"},
+		{"meaning", "r.yaml", strings.Replace(good, "tenant", "planet", 1), "document 1 (line 1): subject.kind: must be one of"},
+		{"in a list", "r.yaml", "- {id: x}\n- {idd: y}\n", "document 1 (line 2): idd: is not a field"},
+		{"twice", "r.yaml", good + "---\n" + good, `rule "a" is in`},
+		{"no id", "r.yaml", strings.Replace(good, "id: a\n", "", 1), "id: must be 1 to 128"},
+		{"not YAML", "r.yaml", good + "---\n\tx", ": line 6: found"},
+		{"key twice", "r.yaml", good + "id: b\n", "already defined"},
+		{"number as a name", "r.yaml", "1: 2\n", "field names are strings"},
+		{"text", "r.yaml", "hello\n", "must be an object, not a string"},
+		{"JSON", "r.json", "{\n\"id\": }", "r.json: is not JSON: line 2, column 7"},
+		{"JSON list", "r.json", `[{"id":"a"},{"x":1}]`, "r.json: item 2: x: is not a field"},
+		{"empty JSON", "r.json", "", "r.json: must be a JSON object, but is empty"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			path := writeFile(t, t.TempDir(), c.file, c.content)
+			documents, err := load([]string{path}, nil)
+			if err == nil {
+				_, err = ruleKind.decodeAll(documents)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
+				t.Fatalf("says %v, want …%s…", err, c.says)
+			}
+		})
+	}
+	if _, err := load([]string{"/nowhere/r.yaml"}, nil); err == nil || !strings.Contains(err.Error(), "/nowhere/r.yaml") {
+		t.Errorf("a missing file: %v", err)
+	}
+}

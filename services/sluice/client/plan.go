@@ -1,0 +1,112 @@
+package client
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// step is what is to be done to one rule or service.
+type step[T any] struct {
+	action action
+	key    string
+	where  string // the document it comes from, empty for a deletion
+	after  T
+	etag   string // of what was compared
+	fields []fieldChange
+}
+
+type action byte
+
+const (
+	create    action = '+'
+	update    action = '~'
+	unchanged action = '='
+	remove    action = '-'
+)
+
+func (a action) word() string {
+	return map[action]string{create: "create", update: "update", unchanged: "unchanged", remove: "delete"}[a]
+}
+
+// wanted is a checked document.
+type wanted[T any] struct {
+	where string
+	value T
+}
+
+// decodeAll checks every document, and that none is there twice. All mistakes
+// of all files are in the error, a line each.
+func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
+	out := make(map[string]wanted[T], len(documents))
+	var mistakes []string
+	for _, d := range documents {
+		value, found := k.decode(d)
+		for _, m := range found {
+			mistakes = append(mistakes, d.where+": "+m)
+		}
+		if len(found) > 0 {
+			continue
+		}
+		*k.version(&value) = 0
+		key := *k.key(&value)
+		if first, twice := out[key]; twice {
+			mistakes = append(mistakes, fmt.Sprintf("%s: %s %q is in %s too", d.where, k.noun, key, first.where))
+			continue
+		}
+		out[key] = wanted[T]{d.where, value}
+	}
+	if len(mistakes) > 0 {
+		return nil, errors.New("nothing was changed:\n  " + strings.Join(mistakes, "\n  "))
+	}
+	return out, nil
+}
+
+// plan compares what should be with what is. Steps are in the order of their
+// keys, deletions last, so that a failed write leaves more in force, not less.
+func (k kind[T]) plan(want map[string]wanted[T], have []T, prune bool) ([]step[T], error) {
+	var steps []step[T]
+	there := make(map[string]bool, len(have))
+	for _, before := range have {
+		key, version := *k.key(&before), *k.version(&before)
+		there[key] = true
+		etag := fmt.Sprintf("%q", fmt.Sprint(version))
+		w, keep := want[key]
+		if !keep {
+			if prune {
+				steps = append(steps, step[T]{action: remove, key: key, etag: etag})
+			}
+			continue
+		}
+		before = k.normalize(before) // an older server may have stored fewer defaults
+		*k.version(&before) = 0
+		fields, err := diff(before, w.value)
+		if err != nil {
+			return nil, err
+		}
+		s := step[T]{action: update, key: key, where: w.where, after: w.value, etag: etag, fields: fields}
+		if len(fields) == 0 {
+			s.action = unchanged
+		}
+		steps = append(steps, s)
+	}
+	for key, w := range want {
+		if !there[key] {
+			steps = append(steps, step[T]{action: create, key: key, where: w.where, after: w.value})
+		}
+	}
+	slices.SortFunc(steps, func(a, b step[T]) int {
+		return cmp.Or(cmp.Compare(a.action.rank(), b.action.rank()), strings.Compare(a.key, b.key))
+	})
+	return steps, nil
+}
+
+// rank puts deletions last.
+func (a action) rank() int {
+	if a == remove {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,103 @@
+package client
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+)
+
+func unlimitedRule(id string, priority int) rules.Rule {
+	return ruleKind.normalize(rules.Rule{
+		ID: id, Subject: rules.Subject{Kind: "tenant", Value: "*"}, Metric: "m", Unlimited: true, Priority: priority,
+	})
+}
+
+func TestPlanComparesByContent(t *testing.T) {
+	t.Parallel()
+	have := []rules.Rule{unlimitedRule("changed", 1), unlimitedRule("gone", 0), unlimitedRule("same", 2)}
+	for i := range have {
+		have[i].Version = int64(10 + i)
+	}
+	have[2].Mode = "" // as an older server might have stored it
+	want := map[string]wanted[rules.Rule]{
+		"changed": {"f", unlimitedRule("changed", 0)}, "same": {"f", unlimitedRule("same", 2)}, "added": {"f", unlimitedRule("added", 0)},
+	}
+	for _, prune := range []bool{false, true} {
+		steps, err := ruleKind.plan(want, have, prune)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range steps {
+			got = append(got, string(s.action)+s.key+s.etag)
+		}
+		expected := `+added ~changed"10" =same"12"`
+		if prune {
+			expected += ` -gone"11"`
+		}
+		if strings.Join(got, " ") != expected {
+			t.Errorf("prune %v: %q, want %s", prune, got, expected)
+		}
+		if f := steps[1].fields; len(f) != 1 || f[0].String() != "priority: 1 → (absent)" {
+			t.Errorf("fields %v", f)
+		}
+	}
+}
+
+func TestDiffKeepsLargeNumbersApart(t *testing.T) {
+	t.Parallel()
+	a, b := unlimitedRule("a", 0), unlimitedRule("a", 0)
+	a.Cost, b.Cost = new(int64(9007199254740992)), new(int64(9007199254740993))
+	changes, err := diff(a, b)
+	if err != nil || len(changes) != 1 || changes[0].String() != "cost: 9007199254740992 → 9007199254740993" {
+		t.Fatalf("%v, %v", changes, err)
+	}
+}
+
+func TestHelpHasExamplesAndNoToken(t *testing.T) {
+	t.Setenv(envToken, "hunter2")
+	for _, top := range Commands() {
+		for _, cmd := range append(top.Commands(), top) {
+			if cmd.HasSubCommands() {
+				continue
+			}
+			var out bytes.Buffer
+			cmd.SetOut(&out)
+			if err := cmd.Help(); err != nil {
+				t.Fatal(err)
+			}
+			if text := out.String(); !strings.Contains(text, "Examples:\n  sluice ") && !strings.Contains(text, "Examples:\n  cat ") || strings.Contains(text, "hunter2") {
+				t.Errorf("%s --help says\n%s", cmd.CommandPath(), text)
+			}
+		}
+	}
+}
+
+func TestConnectionMistakesAreNamed(t *testing.T) {
+	t.Setenv(envToken, "")
+	t.Setenv(envURL, "")
+	for args, says := range map[string]string{
+		"rules list":                                    envToken,
+		"rules list --token t --url ftp://x":            "--url must be",
+		"rules list --token t --url http://127.0.0.1:1": "call control plane",
+		"rules list --token t --output xml":             "call control plane",
+		"rules apply --token t":                         `"file" not set`,
+		"usage --limit 0 --token t":                     "--limit must be",
+		"decision --token t":                            "accepts 1 arg",
+		"keys create":                                   `"tenant" not set`,
+	} {
+		root := &cobra.Command{Use: "sluice", SilenceErrors: true}
+		root.AddCommand(Commands()...)
+		root.SetArgs(strings.Fields(args))
+		root.SetOut(&bytes.Buffer{})
+		root.SetErr(&bytes.Buffer{})
+		err := root.ExecuteContext(t.Context())
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("sluice %s says %v, want …%s…", args, err, says)
+		}
+	}
+}
