@@ -1,0 +1,122 @@
+//go:build integration
+
+package redisstore
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/servertest"
+)
+
+// newStores returns stores as two gateways have them, on the shared server.
+func newStores(t testing.TB) (a, b *Store) {
+	t.Helper()
+	addr, prefix := servertest.Redis(t)
+	return newStore(t, newClient(t, addr), Options{KeyPrefix: prefix}),
+		newStore(t, newClient(t, addr), Options{KeyPrefix: prefix})
+}
+
+func TestScriptEqualsModelOnRedis(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servertest.Redis(t)
+	client := newClient(t, addr)
+	checkHistories(t, newStore(t, client, Options{KeyPrefix: prefix}), client)
+}
+
+// flood sends n decisions on the counters from 64 clients of two stores and
+// returns how many passed, and how long it took by Redis's clock.
+func flood(t *testing.T, a, b *Store, n int, counters func(client int) []limit.Counter) (passed int64, took time.Duration) {
+	t.Helper()
+	var (
+		wg          sync.WaitGroup
+		left        atomic.Int64
+		pass        atomic.Int64
+		mu          sync.Mutex
+		first, last time.Time
+	)
+	left.Store(int64(n))
+	for client := range 64 {
+		store := []*Store{a, b}[client%2]
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				d, err := store.Decide(t.Context(), counters(client))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if d.Allowed {
+					pass.Add(1)
+				}
+				mu.Lock()
+				if first.IsZero() || d.Now.Before(first) {
+					first = d.Now
+				}
+				if d.Now.After(last) {
+					last = d.Now
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return pass.Load(), last.Sub(first)
+}
+
+func TestNeverOverTheLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]limit.Counter{
+		"fixedWindow": {Key: "{t:a}:t::m:fixed:31536000", Algorithm: limit.FixedWindow, Limit: 100, Window: 365 * 24 * time.Hour, Cost: 1},
+		"quota":       {Key: "{t:a}:t::m:quota:month", Algorithm: limit.RenewingQuota, Limit: 100, Cost: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := newStores(t)
+			if passed, _ := flood(t, a, b, 1000, func(int) []limit.Counter { return []limit.Counter{c} }); passed != 100 {
+				t.Fatalf("%d of 1000 passed a counter of 100", passed)
+			}
+		})
+	}
+}
+
+func TestGCRANeverOverBurstAndRefill(t *testing.T) {
+	t.Parallel()
+	c := limit.Counter{Key: "{t:a}:t::m:gcra:1", Algorithm: limit.GCRA, Limit: 50, Burst: 100, Window: time.Second, Cost: 1}
+	a, b := newStores(t)
+	passed, took := flood(t, a, b, 2000, func(int) []limit.Counter { return []limit.Counter{c} })
+	most := 100 + int64(took/(20*time.Millisecond)) + 1
+	if passed < 100 || passed > most {
+		t.Fatalf("%d passed in %s, want 100 to %d", passed, took, most)
+	}
+}
+
+// Nothing is charged when one counter denies: the users' own counters add up to
+// what their tenant's let through.
+func TestAllOrNothingUnderContention(t *testing.T) {
+	t.Parallel()
+	tenant := limit.Counter{Key: "{t:a}:t::m:quota:month", Algorithm: limit.RenewingQuota, Limit: 100, Cost: 1}
+	user := func(client int) limit.Counter {
+		c := tenant
+		c.Key, c.Limit = fmt.Sprintf("{t:a}:u:u%d:m:quota:month", client), 1000
+		return c
+	}
+	a, b := newStores(t)
+	passed, _ := flood(t, a, b, 1000, func(client int) []limit.Counter { return []limit.Counter{user(client), tenant} })
+	var total int64
+	for client := range 64 {
+		c := user(client)
+		c.Cost = 0
+		d, err := a.Decide(t.Context(), []limit.Counter{c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += d.States[0].Consumed
+	}
+	if passed != 100 || total != 100 {
+		t.Fatalf("%d passed, users were charged %d; want 100 and 100", passed, total)
+	}
+}
