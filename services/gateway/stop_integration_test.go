@@ -138,3 +138,25 @@ func TestTakenPortAndTakenSpoolAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestHTTP2WithoutTLSWhereItIsSwitchedOn(t *testing.T) {
+	t.Parallel()
+	d := onSharedKafka(t)
+	addr, prefix := servertest.Redis(t)
+	g := d.runReady("gw", addr, prefix, func(c *Config) { c.H2C = true })
+	client := &http.Transport{Protocols: new(http.Protocols)}
+	client.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(client.CloseIdleConnections)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.base+"/demo/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := client.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 200 || res.ProtoMajor != 2 || res.Header.Get(headerDecisionID) == "" {
+		t.Errorf("%s %d %v", res.Proto, res.StatusCode, res.Header)
+	}
+}

@@ -1,0 +1,38 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDefaultsAreValid(t *testing.T) {
+	t.Parallel()
+	c := DefaultConfig()
+	if err := c.check(); err != nil {
+		t.Fatal(err)
+	}
+	if name, err := c.name(); err != nil || name == "" {
+		t.Errorf("name %q, %v", name, err)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	t.Parallel()
+	for want, edit := range map[string]func(*Config){
+		"gateway.listen":                func(c *Config) { c.Listen = "" },
+		"gateway.spool.dir":             func(c *Config) { c.Spool.Dir = "" },
+		"gateway.store.timeout":         func(c *Config) { c.Store.Timeout = 0 },
+		"gateway.drainTimeout":          func(c *Config) { c.DrainTimeout = -1 },
+		"gateway.upstream.dialTimeout":  func(c *Config) { c.Upstream.DialTimeout = 0 },
+		"gateway.identity.trustedCidrs": func(c *Config) { c.Identity.TrustedCIDRs = []string{"127.0.0.1"} },
+	} {
+		c := DefaultConfig()
+		edit(&c)
+		if err := c.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not name %s: %v", want, err)
+		}
+		if _, err := New(c, Deps{}); err == nil {
+			t.Errorf("%s: New takes it", want)
+		}
+	}
+}
