@@ -14,6 +14,7 @@ import (
 const (
 	MaxNameLength   = 128     // characters
 	MaxPrefixLength = 512     // bytes; it is the key of an index in Postgres
+	MaxEndpoints    = 5000    // each request is matched against them
 	MaxUpstreams    = 64      // each gateway keeps connections to all of them
 	MaxWeight       = 1000    // shares; finer ones need no more
 	MaxCost         = 1 << 53 // what Redis' Lua counts exactly
@@ -78,6 +79,10 @@ func (v *validation) prefix(prefix string) {
 }
 
 func (v *validation) endpoints(endpoints []catalog.Endpoint, prefix string) {
+	if len(endpoints) > MaxEndpoints {
+		v.add("endpoints", "must be at most %d, not %d", MaxEndpoints, len(endpoints))
+		return
+	}
 	seen := make(map[string]bool, len(endpoints))
 	for i, e := range endpoints {
 		at := fmt.Sprintf("endpoints[%d].", i)

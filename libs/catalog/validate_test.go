@@ -58,6 +58,7 @@ func TestValidateNamesEachMistake(t *testing.T) {
 		{"pattern", func(s *events.Service) { s.Endpoints[0].Pattern = "POST /payments/{" }, "endpoints[0].pattern", "ServeMux"},
 		{"elsewhere", func(s *events.Service) { s.Endpoints[1].Pattern = "GET /other/" }, "endpoints[1].pattern", "under the service's prefix /payments/"},
 		{"twice", func(s *events.Service) { s.Endpoints[1].Pattern = s.Endpoints[0].Pattern }, "endpoints[1].pattern", "appears twice"},
+		{"crowd", func(s *events.Service) { s.Endpoints = make([]events.Endpoint, 5001) }, "endpoints", "at most 5000"},
 		{"cost", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(-1)) }, "endpoints[0].cost", "0 to 2^53"},
 		{"dear", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(1<<53 + 1)) }, "endpoints[0].cost", "0 to 2^53"},
 	}

@@ -51,7 +51,7 @@ var fieldNotes = map[string]map[string]string{
 		"stripPrefix": "Forward the path without its prefix.",
 		"requireKey":  "Refuse requests without a valid API key (401).",
 		"upstreams":   "Where requests are forwarded to; 1 to 64.",
-		"endpoints":   "Costs by pattern; other paths under the prefix cost 1.",
+		"endpoints":   "Costs by pattern, at most 5000; other paths under the prefix cost 1.",
 	},
 	"Upstream": {
 		"url":    "http:// or https:// with a host, without user, query and fragment.",

@@ -67,7 +67,7 @@ func TestRefusedWritesLeaveNothing(t *testing.T) {
 	var big strings.Builder
 	big.WriteString(`{"name":"big","prefix":"/b/","upstreams":[{"url":"http://a"}],"endpoints":[`)
 	for i := 0; big.Len() < 1_000_000; i++ {
-		fmt.Fprintf(&big, `{"pattern":"/b/%d"},`, i)
+		fmt.Fprintf(&big, `{"pattern":"/b/%d","about":"%s"},`, i, strings.Repeat("x", 1000))
 	}
 	big.WriteString(`{"pattern":"/b/last"}]}`)
 	tooLong := w.must(t, 413, request{method: "POST", path: "/v1/services", body: big.String()})

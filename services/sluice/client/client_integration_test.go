@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/migrate"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/usagestore/pgstore"
+	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/controlplane"
 )
@@ -139,6 +141,31 @@ func TestWhatGetPrintsCanBeApplied(t *testing.T) {
 	s.refused(t, "404", "", "rules", "get", "free")
 	s.refused(t, "404", "", "rules", "delete", "free")
 	holds(t, s.must(t, "", "rules", "list", "--tenant", "acme"), "report", "quota 9007199254740991/month", "off")
+}
+
+// TestApplyOverwritesNoOtherChange writes between the comparison and the write.
+func TestApplyOverwritesNoOtherChange(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.must(t, yamlRules, "rules", "apply", "-f", "-")
+	c := &connection{url: s.url, token: token}
+	have, err := all[rules.Rule](t.Context(), c, "/v1/rules", url.Values{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]wanted[rules.Rule]{"hello": {"f.yaml: document 1 (line 1)", unlimitedRule("hello", 7)}}
+	steps, err := ruleKind.plan(want, have, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must(t, strings.Replace(yamlRules, "limit: 30", "limit: 31", 1), "rules", "apply", "-f", "-")
+	var out bytes.Buffer
+	err = ruleKind.execute(t.Context(), c, steps, false, &out)
+	if err == nil || !strings.Contains(err.Error(), "changed by someone else meanwhile") {
+		t.Errorf("says %v", err)
+	}
+	holds(t, out.String(), "! kept rule free, since a write before failed", "0 created, 0 updated, 0 unchanged, 0 deleted")
+	holds(t, s.must(t, "", "rules", "list"), "gcra 31/1m", "free", "report")
 }
 
 func TestApplyServices(t *testing.T) {

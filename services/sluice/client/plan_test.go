@@ -84,7 +84,7 @@ func TestConnectionMistakesAreNamed(t *testing.T) {
 		"rules list":                                    envToken,
 		"rules list --token t --url ftp://x":            "--url must be",
 		"rules list --token t --url http://127.0.0.1:1": "call control plane",
-		"rules list --token t --output xml":             "call control plane",
+		"rules list --token t --output xml":             "--output must be",
 		"rules apply --token t":                         `"file" not set`,
 		"usage --limit 0 --token t":                     "--limit must be",
 		"decision --token t":                            "accepts 1 arg",
