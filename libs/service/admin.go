@@ -73,6 +73,9 @@ func NewAdmin(cfg AdminConfig, deps AdminDeps) (*Admin, error) {
 // Addr is the address it listens on.
 func (a *Admin) Addr() string { return a.listener.Addr().String() }
 
+// Close gives the port back; for an Admin that is not run.
+func (a *Admin) Close() error { return a.listener.Close() }
+
 // Run serves the admin port around the Group's whole life and returns the
 // Group's error, or its own when the port failed (then the Group is stopped).
 func (a *Admin) Run(ctx context.Context) error {

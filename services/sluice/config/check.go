@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
 )
 
 // checks collects what is wrong with values that have the right type.
@@ -54,7 +56,6 @@ func (c Config) check() []error {
 	var is checks
 	is.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	is.oneOf("log.format", c.Log.Format, "text", "json")
-	is.addr("admin.listen", c.Admin.Listen)
 	is.notNegative("stop.drainDelay", c.Stop.DrainDelay)
 	if c.Stop.Timeout <= 0 {
 		is.wrong("stop.timeout", "%s: give more than 0", c.Stop.Timeout)
@@ -69,11 +70,27 @@ func (c Config) check() []error {
 		is.wrong("redis.counters.tls.caFile", "given, but redis.counters.tls.enabled is false")
 	}
 	is.oneOf("usage.store", c.Usage.Store, UsageElasticsearch, UsagePostgres)
-	is.oneOf("elasticsearch.flavor", c.Elasticsearch.Flavor, "elasticsearch", "opensearch")
+	is.oneOf("elasticsearch.flavor", c.Elasticsearch.Flavor, elastic.FlavorElasticsearch, elastic.FlavorOpenSearch)
 	is.url("elasticsearch.url", c.Elasticsearch.URL, "http", "https")
 	if c.Elasticsearch.APIKey != "" && c.Elasticsearch.Username != "" {
 		is.wrong("elasticsearch.apiKey", "given together with elasticsearch.username: choose one")
 	}
-	is.addr("demo.listen", c.Demo.Listen)
+	is.listeners(c)
+	if len(c.Kafka.Brokers) == 0 {
+		is.wrong("kafka.brokers", "empty: give at least one host:port")
+	}
+	for _, broker := range c.Kafka.Brokers {
+		is.addr("kafka.brokers", broker)
+	}
 	return is.errs
+}
+
+func (c *checks) listeners(cfg Config) {
+	c.addr("admin.listen", cfg.Admin.Listen)
+	c.addr("controlplane.listen", cfg.Controlplane.Listen)
+	c.addr("gateway.listen", cfg.Gateway.Listen)
+	for i, addr := range cfg.Gateway.More {
+		c.addr(fmt.Sprintf("gateway.more[%d]", i), addr)
+	}
+	c.addr("demo.listen", cfg.Demo.Listen)
 }

@@ -4,7 +4,14 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/service"
+	"github.com/sluice-platform/sluice/libs/stream"
+	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
+	"github.com/sluice-platform/sluice/services/controlplane"
 	"github.com/sluice-platform/sluice/services/demo"
+	"github.com/sluice-platform/sluice/services/gateway"
+	"github.com/sluice-platform/sluice/services/indexer"
+	"github.com/sluice-platform/sluice/services/keeper"
+	"github.com/sluice-platform/sluice/services/relay"
 )
 
 // Config is all of it, a section for each shared client and each room.
@@ -12,11 +19,24 @@ type Config struct {
 	Log           Log                 `koanf:"log"`
 	Admin         service.AdminConfig `koanf:"admin"`
 	Stop          Stop                `koanf:"stop"`
+	Kafka         stream.Config       `koanf:"kafka"`
 	Postgres      Postgres            `koanf:"postgres"`
 	Redis         Redis               `koanf:"redis"`
 	Usage         Usage               `koanf:"usage"`
 	Elasticsearch Elasticsearch       `koanf:"elasticsearch"`
+	Controlplane  controlplane.Config `koanf:"controlplane"`
+	Relay         relay.Config        `koanf:"relay"`
+	Gateway       Gateway             `koanf:"gateway"`
+	Keeper        keeper.Config       `koanf:"keeper"`
+	Indexer       indexer.Config      `koanf:"indexer"`
 	Demo          demo.Config         `koanf:"demo"`
+}
+
+// Gateway is a gateway and, in the same process, further ones.
+type Gateway struct {
+	gateway.Config `koanf:",squash"`
+
+	More []string `koanf:"more" doc:"Addresses of further gateways in this process, each an instance of its own: its id, spool folder and metrics carry the suffix -2, -3 and so on."`
 }
 
 // Log says what is logged and how.
@@ -73,7 +93,7 @@ type Elasticsearch struct {
 	Username    string         `koanf:"username" doc:"User for basic authentication."`
 	Password    service.Secret `koanf:"password" doc:"Password of that user."`
 	APIKey      service.Secret `koanf:"apiKey" doc:"API key, in place of user and password."`
-	IndexPrefix string         `koanf:"indexPrefix" doc:"Starts the name of every index and template, before ratelimit-usage-YYYY.MM.DD."`
+	IndexPrefix string         `koanf:"indexPrefix" doc:"Name of the daily indices before -YYYY.MM.DD, lower case; no deployment on one server may have a prefix that continues another's."`
 }
 
 // Default returns the configuration of a process told nothing: local servers
@@ -84,9 +104,15 @@ func Default() Config {
 		Admin:         service.DefaultAdminConfig(),
 		Stop:          Stop{Timeout: service.DefaultStopTimeout},
 		Postgres:      Postgres{URL: "postgres://sluice@127.0.0.1:5432/sluice", MaxConns: 10},
-		Redis:         Redis{Counters: RedisConnection{Addr: "127.0.0.1:6379", KeyPrefix: "sluice", PoolSize: 64}},
+		Redis:         Redis{Counters: RedisConnection{Addr: "127.0.0.1:6379", KeyPrefix: "sluice:", PoolSize: 64}},
 		Usage:         Usage{Store: UsageElasticsearch},
-		Elasticsearch: Elasticsearch{URL: "http://127.0.0.1:9200", Flavor: "elasticsearch"},
+		Elasticsearch: Elasticsearch{URL: "http://127.0.0.1:9200", Flavor: elastic.FlavorElasticsearch, IndexPrefix: elastic.DefaultIndexPrefix},
+		Kafka:         stream.DefaultConfig(),
+		Controlplane:  controlplane.DefaultConfig(),
+		Relay:         relay.DefaultConfig(),
+		Gateway:       Gateway{Config: gateway.DefaultConfig()},
+		Keeper:        keeper.DefaultConfig(),
+		Indexer:       indexer.DefaultConfig(),
 		Demo:          demo.DefaultConfig(),
 	}
 }

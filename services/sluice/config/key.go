@@ -49,7 +49,7 @@ func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:
 		return "boolean"
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "integer"
 	case reflect.Float64:
 		return "number"
@@ -72,6 +72,9 @@ func walk(t reflect.Type, prefix string, index []int) ([]Key, error) {
 		path := name
 		if prefix != "" {
 			path = prefix + "." + name
+		}
+		if name == "-" {
+			continue // set by the program, not by a user
 		}
 		if option == "squash" {
 			path = prefix
@@ -115,7 +118,7 @@ func leaf(field reflect.StructField, path string, index []int) (Key, error) {
 
 func supported(t reflect.Type) bool {
 	switch t.Kind() {
-	case reflect.String, reflect.Bool, reflect.Int, reflect.Int32, reflect.Int64, reflect.Float64:
+	case reflect.String, reflect.Bool, reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Float64:
 		return true
 	case reflect.Slice:
 		return t.Elem().Kind() == reflect.Struct || (t.Elem().Kind() != reflect.Slice && supported(t.Elem()))

@@ -47,6 +47,9 @@ type Loaded struct {
 	keys    []Key
 }
 
+// sourceMode is the source of values that a mode brings.
+const sourceMode = "this mode"
+
 // loading is the state of one Load.
 type loading struct {
 	out    *Loaded
@@ -71,7 +74,7 @@ func Load(o Options) (*Loaded, error) {
 		l.byPath[k.Path] = k
 	}
 	for _, path := range slices.Sorted(maps.Keys(o.Mode)) {
-		l.set(path, o.Mode[path], "this mode")
+		l.set(path, o.Mode[path], sourceMode)
 	}
 	if err := l.file(o.File); err != nil {
 		return nil, err
@@ -195,4 +198,11 @@ func (l *loading) sets(sets []string) {
 		}
 		l.set(strings.TrimSpace(path), value, "--set")
 	}
+}
+
+// Given says that a user set the key, by whatever source: it is neither at its
+// default nor at a mode's own value.
+func (l *Loaded) Given(path string) bool {
+	source, set := l.Sources[path]
+	return set && source != sourceMode
 }

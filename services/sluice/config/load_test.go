@@ -44,7 +44,7 @@ func TestLaterLayersWin(t *testing.T) {
 		name, want, source string
 		options            Options
 	}{
-		{"default", "sluice", "", Options{}},
+		{"default", "sluice:", "", Options{}},
 		{"mode", "mode", "this mode", Options{Mode: map[string]any{key: "mode"}}},
 		{"file", "file", "file", Options{Mode: map[string]any{key: "mode"}, File: "-"}},
 		{"environment", "env", "environment " + env, Options{File: "-", Environ: []string{env + "=env"}}},
@@ -259,4 +259,10 @@ func TestListsOfObjects(t *testing.T) {
 			t.Errorf("%s: %v, want %s", in, err, wrong)
 		}
 	}
+}
+
+// The configuration of the containers is an example that must stay right.
+func TestTheContainersConfigurationLoads(t *testing.T) {
+	t.Parallel()
+	load(t, Options{File: "../../../deploy/compose/sluice.yaml"})
 }

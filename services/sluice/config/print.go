@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -29,7 +31,13 @@ func (l *Loaded) YAML(sources bool) ([]byte, error) {
 		parent, name := section(sections, k.Path)
 		parent.Content = append(parent.Content, scalar(name), node)
 	}
-	return yaml.Marshal(root)
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(root), encoder.Close()); err != nil {
+		return nil, fmt.Errorf("print configuration: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 // section returns the mapping a path's last part belongs to, made where missing.
@@ -53,12 +61,24 @@ func scalar(text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 }
 
+// durationText is 1m where Go says 1m0s.
+func durationText(d time.Duration) string {
+	text := d.String()
+	if cut, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = cut + "m"
+	}
+	if cut, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = cut + "h"
+	}
+	return text
+}
+
 // encode gives a value its YAML form: durations with units, secrets masked (by
 // their MarshalText), lists in one line.
 func encode(v reflect.Value) (*yaml.Node, error) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Duration]():
-		return scalar(v.Interface().(time.Duration).String()), nil
+		return scalar(durationText(time.Duration(v.Int()))), nil
 	case v.Kind() == reflect.Slice:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for i := range v.Len() {
@@ -90,4 +110,25 @@ func encodeStruct(v reflect.Value) (*yaml.Node, error) {
 		object.Content = append(object.Content, scalar(k.Path), value)
 	}
 	return object, nil
+}
+
+// Text is the key's value in c as a user would write it, empty for none. It
+// shows secrets and is meant for the reference of defaults alone.
+func (k Key) Text(c Config) string {
+	v := reflect.ValueOf(c).FieldByIndex(k.index)
+	if k.Secret() {
+		return v.String()
+	}
+	node, err := encode(v)
+	if err != nil || (v.Kind() == reflect.Slice && v.Len() == 0) {
+		return ""
+	}
+	if node.Kind == yaml.ScalarNode {
+		return node.Value
+	}
+	text, err := yaml.Marshal(node)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }

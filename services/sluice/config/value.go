@@ -47,7 +47,7 @@ func convert(t reflect.Type, in any) (reflect.Value, error) {
 		return reflect.ValueOf(text).Convert(t), nil
 	case reflect.Bool:
 		return convertBool(t, in)
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int16, reflect.Int32, reflect.Int64:
 		return convertInt(t, in)
 	case reflect.Float64:
 		f, err := strconv.ParseFloat(fmt.Sprint(in), 64)
@@ -96,7 +96,7 @@ func convertList(t reflect.Type, in any) (reflect.Value, error) {
 	} else if !ok {
 		return reflect.Value{}, fmt.Errorf("%v is not a list", in)
 	}
-	list := reflect.MakeSlice(t, 0, len(items))
+	list := reflect.Zero(t) // nil, as a default is, when there is none
 	for i, item := range items {
 		var v reflect.Value
 		var err error

@@ -114,7 +114,7 @@ func (s *Seed) service(ctx context.Context) error {
 
 // lastChange is who changed the resource last, empty if it never was.
 func (s *Seed) lastChange(ctx context.Context, kind, key string) (actor string, err error) {
-	query := url.Values{"kind": {kind}, "key": {key}, "limit": {"1"}}
+	query := url.Values{"kind": {kind}, "id": {key}, "limit": {"1"}}
 	var page struct {
 		Items []struct {
 			Actor string `json:"actor"`

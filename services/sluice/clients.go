@@ -1,0 +1,140 @@
+package sluice
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/usagestore"
+	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
+	"github.com/sluice-platform/sluice/libs/usagestore/pgstore"
+	"github.com/sluice-platform/sluice/services/sluice/config"
+)
+
+// clients are what several modules of one process share. Each is built when a
+// module first asks, connects when it is first used, and is closed by close.
+// The constructors of a table run one after another: no lock.
+type clients struct {
+	cfg      config.Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+
+	schema *schema
+	pool   *pgxpool.Pool
+	redis  redis.UniversalClient
+	usage  usagestore.Store
+}
+
+// close closes what was built, after the last module has stopped.
+func (c *clients) close() error {
+	if c.pool != nil {
+		c.pool.Close()
+	}
+	if c.redis != nil {
+		if err := c.redis.Close(); err != nil {
+			return fmt.Errorf("close redis: %w", err)
+		}
+	}
+	return nil
+}
+
+// Schema is the one module that migrates.
+func (c *clients) Schema() *schema {
+	if c.schema == nil {
+		c.schema = newSchema(c.cfg.Postgres.URL, c.log.With("module", modulePostgres))
+	}
+	return c.schema
+}
+
+// Pool is the connections to Postgres; it makes none until one is asked for.
+func (c *clients) Pool() (*pgxpool.Pool, error) {
+	if c.pool != nil {
+		return c.pool, nil
+	}
+	parsed, err := pgxpool.ParseConfig(c.cfg.Postgres.URL.Reveal())
+	if err != nil {
+		// The parser's error repeats the URL with its password cut out at best.
+		return nil, errors.New("postgres.url: not a connection URL that pgx understands")
+	}
+	parsed.MaxConns = c.cfg.Postgres.MaxConns
+	if c.pool, err = pgxpool.NewWithConfig(background(), parsed); err != nil {
+		return nil, fmt.Errorf("make the postgres pool: %w", err)
+	}
+	return c.pool, nil
+}
+
+// Redis is the client for the counters, set up as their store wants it: short
+// time-outs, no retries of its own.
+func (c *clients) Redis() (redis.UniversalClient, error) {
+	if c.redis != nil {
+		return c.redis, nil
+	}
+	conn := c.cfg.Redis.Counters
+	secured, err := redisTLS(conn.TLS)
+	if err != nil {
+		return nil, err
+	}
+	options := &redis.UniversalOptions{
+		Addrs:     []string{conn.Addr},
+		Username:  conn.Username,
+		Password:  conn.Password.Reveal(),
+		DB:        conn.DB,
+		PoolSize:  conn.PoolSize,
+		TLSConfig: secured,
+	}
+	redisstore.Configure(options, c.cfg.Gateway.Store.Timeout)
+	c.redis = redis.NewUniversalClient(options)
+	return c.redis, nil
+}
+
+func redisTLS(cfg config.RedisTLS) (*tls.Config, error) {
+	if !cfg.Enabled {
+		return nil, nil
+	}
+	secured := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cfg.ServerName}
+	if cfg.CAFile == "" {
+		return secured, nil
+	}
+	pem, err := os.ReadFile(cfg.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("redis.counters.tls.caFile: %w", err)
+	}
+	secured.RootCAs = x509.NewCertPool()
+	if !secured.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("redis.counters.tls.caFile: no certificate in %s", cfg.CAFile)
+	}
+	return secured, nil
+}
+
+// Usage is where usage events are kept, as usage.store says.
+func (c *clients) Usage() (usagestore.Store, error) {
+	if c.usage != nil {
+		return c.usage, nil
+	}
+	if c.cfg.Usage.Store == config.UsagePostgres {
+		pool, err := c.Pool()
+		if err != nil {
+			return nil, err
+		}
+		c.usage = pgstore.New(pool)
+		return c.usage, nil
+	}
+	e := c.cfg.Elasticsearch
+	store, err := elastic.New(elastic.Config{
+		URL: e.URL, Flavor: e.Flavor, Username: e.Username, Password: e.Password.Reveal(), APIKey: e.APIKey.Reveal(),
+		IndexPrefix: e.IndexPrefix, Log: c.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("elasticsearch: %w", err)
+	}
+	c.usage = store
+	return c.usage, nil
+}

@@ -1,0 +1,80 @@
+package sluice
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// sluiceCommand runs the command line in this process.
+func sluiceCommand(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Main(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name           string
+		args           []string
+		code           int
+		stdout, stderr []string
+	}{
+		{"help lists the modules", []string{"run", "--help"}, 0, []string{"gateway", "indexer", "(not in all)", "--target"}, nil},
+		{"version", []string{"version"}, 0, []string{"sluice dev", "go1."}, nil},
+		{"config", []string{"config", "--set", "postgres.url=postgres://u:hunter2@h/d", "--admin-listen", ":1"}, 0, []string{"listen: :1", "'***'"}, nil},
+		{"config with sources", []string{"config", "--sources", "--set", "log.level=debug"}, 0, []string{"level: debug # --set"}, nil},
+		{"unknown key", []string{"config", "--set", "log.levle=debug"}, 1, nil, []string{"sluice: configuration:", "did you mean log.level?"}},
+		{"unknown target", []string{"run", "--target", "everything"}, 1, nil, []string{"--target everything: no such module"}},
+		{"unknown command", []string{"rnu"}, 1, nil, []string{"unknown command"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := sluiceCommand(t, c.args...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d; %s", code, c.code, stderr)
+			}
+			for _, want := range c.stdout {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("stdout lacks %q:\n%s", want, stdout)
+				}
+			}
+			for _, want := range c.stderr {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("stderr lacks %q:\n%s", want, stderr)
+				}
+			}
+			if strings.Contains(stdout+stderr, "hunter2") {
+				t.Error("a secret was printed")
+			}
+		})
+	}
+}
+
+func TestHealthcheckIsReadyz(t *testing.T) {
+	t.Parallel()
+	for status, code := range map[int]int{http.StatusOK: 0, http.StatusServiceUnavailable: 1} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/readyz" {
+				t.Errorf("asked %s", r.URL.Path)
+			}
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, `{"ready":…}`)
+		}))
+		got, stdout, _ := sluiceCommand(t, "healthcheck", "--url", server.URL+"/")
+		if got != code || !strings.Contains(stdout, "ready") {
+			t.Errorf("%d: exit code %d, want %d; %s", status, got, code, stdout)
+		}
+		server.Close()
+	}
+	if code, _, stderr := sluiceCommand(t, "healthcheck", "--url", "http://127.0.0.1:1"); code != 1 || !strings.Contains(stderr, "refused") {
+		t.Errorf("nobody there: exit code %d, %s", code, stderr)
+	}
+}

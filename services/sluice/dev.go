@@ -1,0 +1,265 @@
+package sluice
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/libs/service"
+	"github.com/sluice-platform/sluice/services/sluice/config"
+	"github.com/sluice-platform/sluice/services/sluice/dev"
+)
+
+// Tokens of development mode, public by their nature.
+const (
+	devAdmin    = "dev-admin"
+	devReadonly = "dev-readonly"
+	seedActor   = "dev-seed"
+)
+
+// devFlags are the flags of sluice dev.
+type devFlags struct {
+	from          sources
+	data          string
+	offset        int
+	elasticsearch string
+	flavor        string
+	postgres      int
+	redis         int
+	kafka         int
+}
+
+func newDev() *cobra.Command {
+	var f devFlags
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run everything on this machine, servers and demo data included",
+		Long: "Run all modules in one process, with PostgreSQL, Redis and Kafka of their own, a demo\n" +
+			"service behind the gateway and demo rules. For development only.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.from.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.data, "data", "data", "`folder` of all data")
+	flags.IntVar(&f.offset, "port-offset", 0, "add `N` to every port")
+	flags.StringVar(&f.elasticsearch, "elasticsearch", "", "`URL` of an Elasticsearch to keep usage in; default: Postgres")
+	flags.StringVar(&f.flavor, "elasticsearch-flavor", "", "elasticsearch or opensearch")
+	flags.IntVar(&f.postgres, "postgres-port", 15432, "port of the PostgreSQL it starts (not started where postgres.url is configured)")
+	flags.IntVar(&f.redis, "redis-port", 16379, "port of the Redis it starts (not started where redis.counters.addr is configured)")
+	flags.IntVar(&f.kafka, "kafka-port", 19092, "port of the Kafka in process (not there where kafka.brokers is configured)")
+	return cmd
+}
+
+// run is the whole life of sluice dev: look, start servers, run modules, stop
+// modules, stop servers.
+func (f *devFlags) run(cmd *cobra.Command) (err error) {
+	began := time.Now()
+	seedToken := rand.Text()
+	loaded, err := f.from.load(cmd, f.mode(seedToken))
+	if err != nil {
+		return err
+	}
+	cfg := f.usageStore(loaded)
+	log := newLogger(cfg.Log, cmd.ErrOrStderr())
+	options := f.servers(loaded, log)
+	if err := dev.CheckPorts(f.ports(cfg, options)); err != nil {
+		return err
+	}
+	folder, err := dev.OpenFolder(f.data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	options.Dir = folder.Path
+
+	fmt.Fprintln(cmd.OutOrStdout(), "starting servers …")
+	servers, err := dev.StartServers(cmd.Context(), options)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		fmt.Fprintln(cmd.OutOrStdout(), "stopping servers …")
+		err = errors.Join(err, servers.Stop())
+	}()
+	override(&cfg, servers)
+	return runDev(cmd.Context(), cfg, log, servers, seedToken, func(p *process) {
+		guide(cfg, servers, folder.Path, time.Since(began)).Print(cmd.OutOrStdout())
+	})
+}
+
+// mode is the layer of sluice dev over the defaults; a user's own values win.
+func (f *devFlags) mode(seedToken string) map[string]any {
+	local := func(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port+f.offset)) }
+	values := map[string]any{
+		"log.level":           "warn",
+		"admin.listen":        local(8089),
+		"controlplane.listen": local(8088),
+		"controlplane.tokens": []any{
+			token(devAdmin, "admin", devAdmin), token(devReadonly, "readonly", devReadonly), token(seedActor, "admin", seedToken),
+		},
+		"gateway.id":                    "gateway",
+		"gateway.listen":                local(8080),
+		"gateway.more":                  local(8081),
+		"gateway.identity.trustedCidrs": "127.0.0.0/8,::1/128",
+		"gateway.spool.dir":             filepath.Join(f.data, "spool"),
+		"demo.listen":                   local(9000),
+		"usage.store":                   config.UsagePostgres,
+	}
+	if f.elasticsearch != "" {
+		values["elasticsearch.url"], values["usage.store"] = f.elasticsearch, config.UsageElasticsearch
+	}
+	if f.flavor != "" {
+		values["elasticsearch.flavor"] = f.flavor
+	}
+	return values
+}
+
+func token(name, role, value string) map[string]any {
+	sum := sha256.Sum256([]byte(value))
+	return map[string]any{"name": name, "role": role, "sha256": hex.EncodeToString(sum[:])}
+}
+
+// usageStore chooses Elasticsearch where the user named one without saying
+// which store to use.
+func (f *devFlags) usageStore(loaded *config.Loaded) config.Config {
+	cfg := loaded.Config
+	if loaded.Given("elasticsearch.url") && !loaded.Given("usage.store") {
+		cfg.Usage.Store = config.UsageElasticsearch
+	}
+	return cfg
+}
+
+// servers are those to start: what the user configured is there already.
+func (f *devFlags) servers(loaded *config.Loaded, log *slog.Logger) dev.ServerOptions {
+	options := dev.ServerOptions{Log: log}
+	if !loaded.Given("postgres.url") {
+		options.PostgresPort = f.postgres + f.offset
+	}
+	if !loaded.Given("redis.counters.addr") {
+		options.RedisPort = f.redis + f.offset
+	}
+	if !loaded.Given("kafka.brokers") {
+		options.KafkaPort = f.kafka + f.offset
+	}
+	return options
+}
+
+// ports are all that will be listened on.
+func (f *devFlags) ports(cfg config.Config, o dev.ServerOptions) []dev.Port {
+	ports := []dev.Port{
+		{Owner: "gateway", Addr: cfg.Gateway.Listen, Change: "--set gateway.listen=HOST:PORT"},
+		{Owner: "control plane", Addr: cfg.Controlplane.Listen, Change: "--set controlplane.listen=HOST:PORT"},
+		{Owner: "admin port", Addr: cfg.Admin.Listen, Change: "--set admin.listen=HOST:PORT"},
+		{Owner: "demo service", Addr: cfg.Demo.Listen, Change: "--set demo.listen=HOST:PORT"},
+	}
+	for _, addr := range cfg.Gateway.More {
+		ports = append(ports, dev.Port{Owner: "second gateway", Addr: addr, Change: "--set gateway.more=HOST:PORT"})
+	}
+	for _, server := range []struct {
+		name string
+		port int
+	}{{"postgres", o.PostgresPort}, {"redis", o.RedisPort}, {"kafka", o.KafkaPort}} {
+		if server.port != 0 {
+			ports = append(ports, dev.Port{
+				Owner: server.name, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(server.port)),
+				Change: "--" + server.name + "-port PORT", Patient: true,
+			})
+		}
+	}
+	return ports
+}
+
+// override points the configuration at the servers that were started.
+func override(cfg *config.Config, servers *dev.Servers) {
+	postgres, redis, brokers := servers.Overrides()
+	if postgres != "" {
+		cfg.Postgres.URL = service.Secret(postgres)
+	}
+	if redis != "" {
+		cfg.Redis.Counters.Addr = redis
+	}
+	if brokers != nil {
+		cfg.Kafka.Brokers = brokers
+	}
+}
+
+// runDev runs the table with the demo and two modules of this mode, and calls
+// ready once all of them are.
+func runDev(ctx context.Context, cfg config.Config, log *slog.Logger, servers *dev.Servers, seedToken string, ready func(*process)) error {
+	seed := &dev.Seed{
+		API: "http://" + cfg.Controlplane.Listen, Token: service.Secret(seedToken), Actor: seedActor,
+		DemoURL: "http://" + cfg.Demo.Listen, Log: log,
+	}
+	p, err := newProcess(cfg, log, []string{targetAll, "demo"},
+		service.Module{Name: "servers", New: func() (service.Runner, error) { return servers, nil }},
+		service.Module{Name: "seed", Needs: []string{"controlplane"}, New: func() (service.Runner, error) { return seed, nil }},
+	)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	announced := make(chan struct{})
+	go func() {
+		defer close(announced)
+		if p.awaitReady(ctx) {
+			ready(p)
+		}
+	}()
+	err = p.run(ctx)
+	cancel()
+	<-announced
+	return err
+}
+
+// awaitReady polls until every module is ready; false when ctx ended first.
+func (p *process) awaitReady(ctx context.Context) bool {
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for p.group.Ready() != nil {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func guide(cfg config.Config, servers *dev.Servers, folder string, took time.Duration) dev.Guide {
+	lines := []dev.Line{{Name: "gateway", Addr: "http://" + cfg.Gateway.Listen, About: "serves http://" + cfg.Demo.Listen + " under /demo/"}}
+	gateways := []string{cfg.Gateway.Listen}
+	for _, addr := range cfg.Gateway.More {
+		lines = append(lines, dev.Line{Name: "gateway", Addr: "http://" + addr, About: "another instance, same rules and counters"})
+		gateways = append(gateways, addr)
+	}
+	lines = append(lines,
+		dev.Line{Name: "control plane", Addr: "http://" + cfg.Controlplane.Listen, About: "REST API; read it at /docs"},
+		dev.Line{Name: "admin", Addr: "http://" + cfg.Admin.Listen, About: "/metrics /healthz /readyz /debug/pprof/"},
+		dev.Line{Name: "demo service", Addr: "http://" + cfg.Demo.Listen, About: "GET /stats says how many requests arrived"},
+	)
+	store := "postgres"
+	if cfg.Usage.Store == config.UsageElasticsearch {
+		store = cfg.Elasticsearch.Flavor + " at " + cfg.Elasticsearch.URL
+	}
+	program, err := os.Executable()
+	if err != nil {
+		program = "sluice"
+	}
+	return dev.Guide{
+		Lines: append(lines, servers.Describe()...), Folder: folder,
+		Gateways: gateways, ControlPlane: cfg.Controlplane.Listen, Demo: cfg.Demo.Listen, UsageStore: store,
+		AdminToken: devAdmin, ReadonlyToken: devReadonly, SluicePath: program, Took: took,
+	}
+}
