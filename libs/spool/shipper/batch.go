@@ -93,11 +93,23 @@ func (s *Shipper) settleAlone(work context.Context, client *kgo.Client, r *kgo.R
 			}
 		}
 		s.metrics.retries.Inc()
-		again := &kgo.Record{Topic: r.Topic, Key: r.Key, Value: r.Value}
-		err = client.ProduceSync(work, again).FirstErr()
+		err = produceOne(work, client, &kgo.Record{Topic: r.Topic, Key: r.Key, Value: r.Value})
 	}
 	s.metrics.shipped.Inc()
 	return true
+}
+
+// produceOne does not wait, once work is done, for a record that the client
+// cannot take back because it may have reached a broker.
+func produceOne(work context.Context, client *kgo.Client, r *kgo.Record) error {
+	done := make(chan error, 1)
+	client.Produce(work, r, func(_ *kgo.Record, err error) { done <- err })
+	select {
+	case err := <-done:
+		return err
+	case <-work.Done():
+		return work.Err()
+	}
 }
 
 // refused reports errors that the same record will meet again. All others end

@@ -1,0 +1,61 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// rowsPerTransaction keeps a checkpoint from delaying what rules travel by: a
+// transaction reaches the WAL's readers whole, at its end.
+const rowsPerTransaction = 500
+
+// A row is raised only where a number grows or a newer charge is known, so
+// that a replay writes nothing.
+const raiseSQL = `INSERT INTO checkpoints AS c (counter, tenant, metric, period, consumed, refunded, forfeited, "limit", charged_at, updated_at)
+SELECT n.*, $10::timestamptz
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::timestamptz[]) AS n
+ON CONFLICT (counter) DO UPDATE SET
+    consumed   = GREATEST(c.consumed, excluded.consumed),
+    refunded   = GREATEST(c.refunded, excluded.refunded),
+    forfeited  = GREATEST(c.forfeited, excluded.forfeited),
+    metric     = CASE WHEN excluded.charged_at >= c.charged_at THEN excluded.metric ELSE c.metric END,
+    "limit"    = CASE WHEN excluded.charged_at >= c.charged_at THEN excluded."limit" ELSE c."limit" END,
+    charged_at = GREATEST(c.charged_at, excluded.charged_at),
+    updated_at = excluded.updated_at
+WHERE excluded.consumed > c.consumed OR excluded.refunded > c.refunded OR excluded.forfeited > c.forfeited
+   OR excluded.charged_at > c.charged_at`
+
+// write raises the rows of the counters, in the order of their keys. What an
+// earlier transaction wrote before an error may be written again.
+func (s *Service) write(ctx context.Context, counters map[string]totals) error {
+	keys := slices.Sorted(maps.Keys(counters))
+	for part := range slices.Chunk(keys, rowsPerTransaction) {
+		if err := s.writePart(ctx, part, counters); err != nil {
+			return fmt.Errorf("write checkpoint: %w", err)
+		}
+		s.metrics.rows.Add(float64(len(part)))
+	}
+	return nil
+}
+
+func (s *Service) writePart(ctx context.Context, keys []string, counters map[string]totals) error {
+	n := len(keys)
+	tenants, metrics, periods := make([]string, n), make([]string, n), make([]string, n)
+	consumed, refunded, forfeited := make([]int64, n), make([]int64, n), make([]int64, n)
+	limits, charged := make([]*int64, n), make([]time.Time, n)
+	for i, key := range keys {
+		t := counters[key]
+		tenants[i], metrics[i], periods[i] = tenantOf(key), t.metric, periodOf(key)
+		consumed[i], refunded[i], forfeited[i] = t.consumed, t.refunded, t.forfeited
+		limits[i], charged[i] = t.limit, t.chargedAt
+	}
+	return pgx.BeginFunc(ctx, s.deps.Pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, raiseSQL, keys, tenants, metrics, periods, consumed, refunded, forfeited, limits, charged, s.deps.Now())
+		return err
+	})
+}

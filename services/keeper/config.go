@@ -1,0 +1,64 @@
+package keeper
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-platform/sluice/libs/stream"
+)
+
+// Config configures a keeper.
+type Config struct {
+	Group           string        `koanf:"group" doc:"Kafka consumer group of the keepers of one deployment."`
+	CheckpointEvery time.Duration `koanf:"checkpointEvery" doc:"How often the touched counters are written to Postgres; what a restore has to read of usage.v1 grows with it."`
+	MaxCounters     int           `koanf:"maxCounters" doc:"Touched counters held in memory while Postgres is away, about 500 bytes each; at the bound reading pauses."`
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	return Config{Group: "keeper", CheckpointEvery: 30 * time.Second, MaxCounters: 500_000}
+}
+
+// Deps are what a keeper uses.
+type Deps struct {
+	// Pool is of a user who may insert into, update and read checkpoints. It
+	// stays the caller's.
+	Pool   *pgxpool.Pool
+	Stream stream.Config
+	// Log, Registerer and Now may be nil.
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Group == "":
+		return errors.New("keeper.group is empty")
+	case c.CheckpointEvery <= 0:
+		return errors.New("keeper.checkpointEvery must be positive")
+	case c.MaxCounters <= 0:
+		return errors.New("keeper.maxCounters must be positive")
+	}
+	return nil
+}
+
+func (d *Deps) complete() error {
+	if d.Pool == nil {
+		return errors.New("keeper: no Postgres pool given")
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Registerer == nil {
+		d.Registerer = prometheus.NewRegistry()
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+// Package keeper is the room that settles: it folds the quota totals that
+// usage events carry and keeps them in Postgres.
+//
+// # Model
+//
+// Every charge of a usage event carries its counter's totals right after the
+// charge, from the same atomic step in Redis. The keeper takes the maximum of
+// each number per counter, never a sum and never a read of Redis, so
+// duplicates, drops, reordering and moves of partitions do no harm. Every
+// checkpointEvery it raises the rows of the counters that were touched
+// (GREATEST), and only then commits the offsets it had read before.
+//
+// # Invariants
+//
+//   - A row of checkpoints only ever grows; its limit is that of the newest
+//     charge.
+//   - Offsets are committed after what was read up to them is in Postgres: a
+//     kill anywhere repeats work and changes no number.
+//   - Rows are written in the order of their keys, at most 500 a transaction:
+//     two keepers cannot deadlock, and a checkpoint does not delay the WAL
+//     that rules travel by.
+//   - Memory holds what was touched since the last checkpoint, and no more
+//     than maxCounters of it: then reading pauses and the lag grows.
+//
+// Gateways feed it through topic usage.v1; restore, thresholds and invoices
+// will read what it keeps.
+package keeper

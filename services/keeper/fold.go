@@ -1,0 +1,134 @@
+package keeper
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+const (
+	// clockTolerance is how far a gateway's clock may be ahead of Kafka's; a
+	// charge from later than that would stay the newest for ever.
+	clockTolerance = 5 * time.Minute
+	// maxCounterBytes fits the index of checkpoints' primary key.
+	maxCounterBytes = 2000
+)
+
+// totals are what is known of one counter: the maximum of each number, and the
+// metric and limit of the newest charge.
+type totals struct {
+	metric                        string
+	consumed, refunded, forfeited int64
+	limit                         *int64 // nil is unlimited
+	chargedAt                     time.Time
+	eventID                       string // orders charges of one millisecond
+}
+
+// add takes in what another charge or fold says. The result does not depend on
+// the order of additions, nor on how often one is made.
+func (t totals) add(o totals) totals {
+	consumed, refunded, forfeited := max(t.consumed, o.consumed), max(t.refunded, o.refunded), max(t.forfeited, o.forfeited)
+	if o.newerThan(t) {
+		t = o
+	}
+	t.consumed, t.refunded, t.forfeited = consumed, refunded, forfeited
+	return t
+}
+
+func (t totals) newerThan(o totals) bool {
+	if c := t.chargedAt.Compare(o.chargedAt); c != 0 {
+		return c > 0
+	}
+	return t.eventID > o.eventID
+}
+
+// fold gathers totals by counter. It is safe for concurrent use.
+type fold struct {
+	mu       sync.Mutex
+	counters map[string]totals
+	oldest   time.Time // record time of the oldest event in it; zero when empty
+}
+
+func newFold() *fold { return &fold{counters: map[string]totals{}} }
+
+// event folds an event's charges and returns how many of them no gateway can
+// have made.
+func (f *fold) event(e usage.Event, recorded time.Time) (bad int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := e.TS.UTC()
+	if limit := recorded.Add(clockTolerance); at.After(limit) {
+		at = limit
+	}
+	for _, c := range e.Charges {
+		if !foldable(c) {
+			bad++
+			continue
+		}
+		f.put(c.Counter, totals{
+			metric: c.Metric, consumed: c.Consumed, refunded: c.Refunded, forfeited: c.Forfeited,
+			limit: c.Limit, chargedAt: at, eventID: e.ID,
+		})
+		f.since(recorded)
+	}
+	return bad
+}
+
+// foldable refuses what no gateway makes and Postgres would refuse for ever,
+// which would keep every other counter out as well.
+func foldable(c usage.Charge) bool {
+	return c.Counter != "" && len(c.Counter) <= maxCounterBytes && !strings.ContainsRune(c.Counter+c.Metric, 0) &&
+		c.Consumed >= 0 && c.Refunded >= 0 && c.Forfeited >= 0
+}
+
+func (f *fold) put(counter string, t totals) {
+	if known, ok := f.counters[counter]; ok {
+		t = known.add(t)
+	}
+	f.counters[counter] = t
+}
+
+func (f *fold) since(at time.Time) {
+	if f.oldest.IsZero() || at.Before(f.oldest) {
+		f.oldest = at
+	}
+}
+
+// take empties the fold and returns what was in it.
+func (f *fold) take() (counters map[string]totals, oldest time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	counters, oldest = f.counters, f.oldest
+	f.counters, f.oldest = map[string]totals{}, time.Time{}
+	return counters, oldest
+}
+
+// giveBack returns what could not be written; meanwhile more may have come.
+func (f *fold) giveBack(counters map[string]totals, oldest time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for counter, t := range counters {
+		f.put(counter, t)
+	}
+	if len(counters) > 0 {
+		f.since(oldest)
+	}
+}
+
+func (f *fold) size() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.counters)
+}
+
+// age is how old the oldest event in the fold is.
+func (f *fold) age(now time.Time) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.oldest.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(f.oldest))
+}

@@ -1,0 +1,171 @@
+package keeper
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-platform/sluice/libs/backoff"
+	"github.com/sluice-platform/sluice/libs/stream"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+// attemptLimit ends a checkpoint that Postgres takes and never answers.
+const attemptLimit = 20 * time.Second
+
+// Service is one keeper.
+type Service struct {
+	cfg     Config
+	deps    Deps
+	metrics *metrics
+	group   *stream.Group
+	fold    *fold
+
+	// writing has one place: whoever holds it has taken counters out of the
+	// fold and not yet written or given them back.
+	writing chan struct{}
+
+	mu      sync.Mutex
+	failing error // why the last checkpoint failed; nil when it did not
+}
+
+// New prepares a keeper.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := deps.complete(); err != nil {
+		return nil, err
+	}
+	s := &Service{cfg: cfg, deps: deps, fold: newFold(), writing: make(chan struct{}, 1)}
+	s.metrics = newMetrics(deps.Registerer, func() float64 { return s.fold.age(deps.Now()).Seconds() })
+	group, err := stream.NewGroup(deps.Stream, stream.GroupOptions{
+		Group: cfg.Group, Topic: usage.Topic, Handle: s.handle,
+		ManualCommit: true, BeforeRevoke: s.checkpoint,
+		Registerer: deps.Registerer, Log: deps.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("keeper: %w", err)
+	}
+	s.group = group
+	return s, nil
+}
+
+// Run folds and checkpoints until ctx ends; then it writes a last checkpoint,
+// commits and returns nil. It does not end because Kafka or Postgres is away.
+func (s *Service) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan struct{})
+	go func() { // owned by Run, which waits for done
+		defer close(done)
+		s.checkpoints(ctx)
+	}()
+	err := s.group.Run(ctx) // its last act is BeforeRevoke
+	stop()
+	<-done
+	if err != nil {
+		return fmt.Errorf("keeper: %w", err)
+	}
+	return nil
+}
+
+// handle folds a batch. Records that cannot be decoded are the indexer's dead
+// letters; here they are counted.
+func (s *Service) handle(_ context.Context, batch []stream.Record) error {
+	if n := s.fold.size(); n >= s.cfg.MaxCounters {
+		return fmt.Errorf("%d counters wait for Postgres (keeper.maxCounters): reading pauses", n)
+	}
+	for _, r := range batch {
+		var e usage.Event
+		if err := json.Unmarshal(r.Value, &e); err != nil {
+			s.metrics.bad.Inc()
+			s.deps.Log.Warn("usage event cannot be read and is not folded",
+				"topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "cause", err)
+			continue
+		}
+		if bad := s.fold.event(e, r.Timestamp); bad > 0 {
+			s.metrics.bad.Add(float64(bad))
+			s.deps.Log.Warn("usage event has charges without a counter or with negative totals; they are not folded",
+				"event", e.ID, "partition", r.Partition, "offset", r.Offset, "charges", bad)
+		}
+		s.metrics.events.Inc()
+	}
+	s.metrics.pending.Set(float64(s.fold.size()))
+	return nil
+}
+
+// checkpoints writes one every checkpointEvery, and sooner after a failure.
+func (s *Service) checkpoints(ctx context.Context) {
+	pause := backoff.Backoff{Min: min(time.Second, s.cfg.CheckpointEvery), Max: s.cfg.CheckpointEvery}
+	next := time.NewTimer(s.cfg.CheckpointEvery)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+		wait := s.cfg.CheckpointEvery
+		if err := s.checkpointAndCommit(ctx); err != nil && ctx.Err() == nil {
+			s.deps.Log.Warn("checkpoint failed and is tried again", "error", err)
+			wait = pause.Next()
+		} else {
+			pause.Reset()
+		}
+		next.Reset(wait)
+	}
+}
+
+// checkpointAndCommit notes how far the group is before it takes what was
+// folded: the fold holds everything up to there.
+func (s *Service) checkpointAndCommit(ctx context.Context) error {
+	handled := s.group.Handled()
+	if err := s.checkpoint(ctx); err != nil {
+		return err
+	}
+	return s.group.CommitTo(ctx, handled)
+}
+
+// checkpoint writes what was folded; the offsets are committed by the caller.
+func (s *Service) checkpoint(ctx context.Context) error {
+	select {
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	counters, oldest := s.fold.take()
+	timer := prometheus.NewTimer(s.metrics.seconds)
+	err := s.write(ctx, counters)
+	timer.ObserveDuration()
+	if err != nil {
+		s.fold.giveBack(counters, oldest)
+		s.metrics.failures.Inc()
+	} else {
+		s.metrics.last.Set(float64(s.deps.Now().UnixMilli()) / 1000)
+	}
+	s.metrics.pending.Set(float64(s.fold.size()))
+	s.mu.Lock()
+	s.failing = err
+	s.mu.Unlock()
+	return err
+}
+
+// Ready is nil while this keeper is a member of its group and its last
+// checkpoint, if there was one, succeeded.
+func (s *Service) Ready() error {
+	s.mu.Lock()
+	failing := s.failing
+	s.mu.Unlock()
+	if failing != nil {
+		return failing
+	}
+	return s.group.Ready()
+}
