@@ -1,0 +1,212 @@
+//go:build integration
+
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/servertest"
+)
+
+// three is a decision over one counter of each algorithm.
+func three() []limit.Counter { return []limit.Counter{gcra(100, 100), fixed(100), quota(100)} }
+
+// used sums what three counters show as used.
+func used(t *testing.T, s *Store) (sum int64) {
+	t.Helper()
+	look := three()
+	for i := range look {
+		look[i].Cost = 0
+	}
+	d, err := s.Decide(t.Context(), look)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.States {
+		sum += d.States[i].Limit - d.States[i].Remaining
+	}
+	return sum
+}
+
+// Where Redis takes no writes, no counter of a decision is charged, and writes
+// taken again find the counters as they were.
+func TestRefusedWritesChargeNothing(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]struct{ on, off []any }{
+		"OOM":        {[]any{"config", "set", "maxmemory", "1"}, []any{"config", "set", "maxmemory", "0"}},
+		"READONLY":   {[]any{"replicaof", "127.0.0.1", "1"}, []any{"replicaof", "no", "one"}},
+		"NOREPLICAS": {[]any{"config", "set", "min-replicas-to-write", "1"}, []any{"config", "set", "min-replicas-to-write", "0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := servertest.StartRedis(t)
+			admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
+			defer admin.Close()
+			s := newStore(t, newClient(t, server.Addr()), Options{})
+			if _, err := s.Decide(t.Context(), three()); err != nil {
+				t.Fatal(err)
+			}
+			if err := admin.Do(t.Context(), refuse.on...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := s.Decide(t.Context(), three())
+			if !errors.Is(err, limit.ErrUnavailable) || !strings.Contains(err.Error(), name) {
+				t.Errorf("error %v", err)
+			}
+			if err := admin.Do(t.Context(), refuse.off...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			// gcra may have got its unit back meanwhile, 600 ms after the charge.
+			if n := used(t, s); n < 2 || n > 3 {
+				t.Errorf("%d units used after one charge of three counters", n)
+			}
+		})
+	}
+}
+
+// Redis stopped and started again: errors come fast, and the store is back by
+// itself within a second or so.
+func TestRestartedRedisIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	s := newStore(t, newStoreClient(t, server.Addr()), Options{Timeout: DefaultTimeout})
+	decide := func() error {
+		_, err := s.Decide(t.Context(), []limit.Counter{quota(1 << 40)})
+		return err
+	}
+	servertest.Eventually(t, 5*time.Second, "the first decision", func() bool { return decide() == nil })
+	server.Kill()
+	servertest.Eventually(t, 5*time.Second, "the breaker to open", func() bool {
+		return errors.Is(decide(), limit.ErrUnavailable) && !s.Available()
+	})
+	// Long enough away that go-redis's pool has given up dialling, too. Calls
+	// fail at once all the while; a busy machine may hold up a few.
+	away, slow := time.Now(), 0
+	servertest.Eventually(t, 10*time.Second, "three seconds of outage", func() bool {
+		started := time.Now()
+		if err := decide(); !errors.Is(err, limit.ErrUnavailable) {
+			t.Fatalf("error %v", err)
+		}
+		if time.Since(started) > DefaultTimeout {
+			slow++
+		}
+		return time.Since(away) > 3*time.Second
+	})
+	if slow > 5 {
+		t.Errorf("%d calls took longer than %s", slow, DefaultTimeout)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := server.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	back := time.Now()
+	servertest.Eventually(t, 10*time.Second, "the store to be back", func() bool { return decide() == nil })
+	if took := time.Since(back); took > 2*time.Second {
+		t.Errorf("back %s after Redis", took)
+	}
+}
+
+// newStoreClient has the time-outs of production rather than newClient's.
+func newStoreClient(t testing.TB, addr string) redis.UniversalClient {
+	t.Helper()
+	o := &redis.UniversalOptions{Addrs: []string{addr}}
+	Configure(o, DefaultTimeout)
+	client := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// On Redis itself, too, a key of another type fails its own decision only.
+func TestWrongTypeOnRedis(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servertest.Redis(t)
+	client := newClient(t, addr)
+	s := newStore(t, client, Options{KeyPrefix: prefix})
+	if err := client.LPush(t.Context(), prefix+"bad", "x").Err(); err != nil {
+		t.Fatal(err)
+	}
+	bad := gcra(10, 10)
+	bad.Key = "bad"
+	if _, err := s.Decide(t.Context(), append(three(), bad)); !errors.Is(err, limit.ErrCounterBroken) {
+		t.Errorf("error %v", err)
+	}
+	if n := used(t, s); n != 0 {
+		t.Errorf("%d units charged", n)
+	}
+}
+
+func benchmarkDecide(b *testing.B, counters []limit.Counter) {
+	addr, prefix := servertest.Redis(b)
+	s := newStore(b, newClient(b, addr), Options{KeyPrefix: prefix})
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := s.Decide(context.Background(), counters); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.StopTimer()
+	// What a call costs Redis itself, beside the wait of the caller.
+	start := time.Now()
+	const calls = 2000
+	client := newClient(b, addr)
+	before := scriptCost(b, client)
+	for range calls {
+		if _, err := s.Decide(context.Background(), counters); err != nil {
+			b.Fatal(err)
+		}
+	}
+	after := scriptCost(b, client)
+	b.ReportMetric(float64(after.micros-before.micros)/float64(after.calls-before.calls), "redis-µs/call")
+	b.ReportMetric(float64(time.Since(start).Microseconds())/calls, "alone-µs/call")
+}
+
+func BenchmarkDecideGCRA(b *testing.B) { benchmarkDecide(b, []limit.Counter{gcra(1<<30, 1<<30)}) }
+
+func BenchmarkDecideQuota(b *testing.B) { benchmarkDecide(b, []limit.Counter{quota(1 << 50)}) }
+
+func BenchmarkDecideThree(b *testing.B) {
+	benchmarkDecide(b, []limit.Counter{gcra(1<<30, 1<<30), fixed(1 << 50), quota(1 << 50)})
+}
+
+type cost struct{ calls, micros int64 }
+
+// scriptCost reads INFO commandstats of EVALSHA.
+func scriptCost(b *testing.B, client redis.UniversalClient) (c cost) {
+	b.Helper()
+	info, err := client.InfoMap(context.Background(), "commandstats").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for field := range strings.SplitSeq(info["Commandstats"]["cmdstat_evalsha"], ",") {
+		name, value, _ := strings.Cut(field, "=")
+		switch name {
+		case "calls":
+			c.calls = parseInt(b, value)
+		case "usec":
+			c.micros = parseInt(b, value)
+		}
+	}
+	return c
+}
+
+func parseInt(b *testing.B, s string) int64 {
+	b.Helper()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
