@@ -169,14 +169,19 @@ func (r *Reader) Close() {
 // ends Run with it.
 func (r *Reader) Run(ctx context.Context, handle func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	// Interrupting the read spoils the connection, so that waits until the
+	// last status is out.
+	receiving, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	answered := make(chan struct{})
 	go func() { // owned by Run, which waits for it below
 		defer close(answered)
+		defer interrupt()
 		if err := r.answer(ctx); err != nil {
 			cancel(err)
 		}
 	}()
-	err := r.receive(ctx, handle)
+	err := r.receive(receiving, handle)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -197,7 +202,7 @@ func (r *Reader) answer(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			_ = r.sendStatus(false) // the last word on what is done with; a restart repeats it otherwise
+			_ = r.sendStatus(false) // what it would have confirmed comes again
 			return nil
 		case <-ticker.C:
 		case <-r.ask:

@@ -246,3 +246,20 @@ func TestLeftoverIsPagedAndDeleted(t *testing.T) {
 		t.Fatalf("rest %+v: %v", rest, err)
 	}
 }
+
+func TestLastConfirmationIsSentOnAStop(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := b.open()
+	b.append(outbox.Message{Topic: "t", Key: "a", Version: 1})
+	servertest.Eventually(t, patience, "a, committed", func() bool { rows, at := r.snapshot(); return len(rows) == 1 && at > 0 })
+	_, position := r.snapshot()
+	r.Confirm(position)
+	r.stop()
+	again := b.openFree()
+	b.append(outbox.Message{Topic: "t", Key: "b", Version: 2})
+	servertest.Eventually(t, patience, "b", func() bool { rows, _ := again.snapshot(); return len(rows) > 0 })
+	if rows, _ := again.snapshot(); rows[0].Key != "b" {
+		t.Fatalf("%s came again, though it was confirmed before the stop", rows[0].Key)
+	}
+}

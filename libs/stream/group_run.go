@@ -16,9 +16,31 @@ import (
 // rebalance is not held up by a Kafka or a store that hangs.
 const leaveLimit = 10 * time.Second
 
+// errTopicAnew: the client library does not adopt a topic that was deleted and
+// made again; a new client does.
+var errTopicAnew = errors.New("topic was deleted and made again")
+
 // Run joins the group and handles its partitions until ctx ends; then it
 // leaves the group and returns nil. It does not end because Kafka is away.
 func (g *Group) Run(ctx context.Context) error {
+	pause := backoff.Backoff{}
+	for {
+		err := g.member(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, errTopicAnew) {
+			return err
+		}
+		g.o.Log.Error("topic was deleted and made again; what was in it is gone", "group", g.o.Group, "topic", g.cfg.Topic(g.o.Topic))
+		if pause.Wait(ctx) != nil {
+			return nil
+		}
+	}
+}
+
+// member is one membership, from joining to leaving.
+func (g *Group) member(ctx context.Context) error {
 	client, err := kgo.NewClient(append(g.cfg.ClientOptions(),
 		kgo.ConsumerGroup(g.cfg.Topic(g.o.Group)),
 		kgo.ConsumeTopics(g.cfg.Topic(g.o.Topic)),
@@ -40,13 +62,25 @@ func (g *Group) Run(ctx context.Context) error {
 		client.CloseAllowingRebalance() // calls revoked, which commits
 		g.setClient(nil)
 	}()
+	failing := backoff.Backoff{}
 	for ctx.Err() == nil {
 		fetches := client.PollRecords(ctx, g.o.MaxBatch)
-		g.noteErrors(fetches)
-		if records := fetches.Records(); len(records) > 0 && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			break
+		}
+		err := g.noteErrors(fetches)
+		if errors.Is(err, errTopicAnew) {
+			return err
+		}
+		records := fetches.Records()
+		if len(records) > 0 {
 			g.handleBatch(ctx, client, records)
+			failing.Reset()
 		}
 		client.AllowRebalance()
+		if err != nil && len(records) == 0 {
+			_ = failing.Wait(ctx) // the same error comes again at once
+		}
 	}
 	return nil
 }
@@ -113,20 +147,28 @@ func (g *Group) mine(records []*kgo.Record) (batch []Record, kept []*kgo.Record)
 	return batch, kept
 }
 
-func (g *Group) noteErrors(fetches kgo.Fetches) {
+// noteErrors reports what cannot be read, and returns one of the errors.
+func (g *Group) noteErrors(fetches kgo.Fetches) (last error) {
 	fetches.EachError(func(topic string, partition int32, err error) {
-		if errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) {
+		switch {
+		case errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed):
 			return
-		}
-		if errors.Is(err, kerr.OffsetOutOfRange) || isDataLoss(err) {
+		case errors.Is(err, kerr.UnknownTopicID):
+			last = errTopicAnew
+			return
+		case errors.Is(err, kerr.OffsetOutOfRange) || isDataLoss(err):
 			g.metrics.outOfRange.WithLabelValues(g.o.Topic).Inc()
 			g.mu.Lock()
 			g.broken[partition] = err
 			g.mu.Unlock()
 			err = fmt.Errorf("%w: %w", ErrLostPosition, err)
 		}
+		if last == nil {
+			last = err
+		}
 		g.o.Log.Error("partition cannot be read", "group", g.o.Group, "topic", topic, "partition", partition, "error", err)
 	})
+	return last
 }
 
 func isDataLoss(err error) bool {

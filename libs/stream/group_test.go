@@ -184,6 +184,49 @@ func groupContinues(t *testing.T, f *flow) {
 	}
 }
 
+func TestGroupWaitsForATopicThatIsMadeLater(t *testing.T) {
+	t.Parallel()
+	f := newFakeFlow(t)
+	groupAwaitsTopic(t, f)
+}
+
+func groupAwaitsTopic(t *testing.T, f *flow) {
+	_, r, _ := f.join(plain)
+	groupAwaitsTopicWith(t, f, r, 0)
+}
+
+// groupAwaitsTopicWith deletes the topic, makes it again and expects r, which
+// has read before records, to read the new ones.
+func groupAwaitsTopicWith(t *testing.T, f *flow, r *reader, before int) {
+	if _, err := f.admin.DeleteTopics(t.Context(), f.cfg.Topic(flowTopic)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the topic to be made", func() bool {
+		_, err := f.admin.CreateTopic(t.Context(), partitions, 1, nil, f.cfg.Topic(flowTopic))
+		return err == nil
+	})
+	client, err := kgo.NewClient(f.cfg.ClientOptions()...) // one that never saw the deleted topic
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	f.kafka = client
+	f.produce(before, before+50)
+	eventually(t, "the records", func() bool { return r.count() == before+50 })
+}
+
+func TestGroupReadsATopicThatWasMadeAgain(t *testing.T) {
+	t.Parallel()
+	groupReadsAnew(t, newFakeFlow(t))
+}
+
+func groupReadsAnew(t *testing.T, f *flow) {
+	_, r, _ := f.join(plain)
+	f.produce(0, 50)
+	eventually(t, "the records", func() bool { return r.count() == 50 && f.committed() == 50 })
+	groupAwaitsTopicWith(t, f, r, 50)
+}
+
 func TestFailedBatchComesAgainAndIsNotCommittedBefore(t *testing.T) {
 	t.Parallel()
 	f := newFakeFlow(t)

@@ -22,6 +22,16 @@ func TestGroupOnRealKafka(t *testing.T) {
 		brokers, prefix := servertest.Kafka(t)
 		groupContinues(t, newFlow(t, brokers, prefix))
 	})
+	t.Run("awaits its topic", func(t *testing.T) {
+		t.Parallel()
+		brokers, prefix := servertest.Kafka(t)
+		groupAwaitsTopic(t, newFlow(t, brokers, prefix))
+	})
+	t.Run("reads anew", func(t *testing.T) {
+		t.Parallel()
+		brokers, prefix := servertest.Kafka(t)
+		groupReadsAnew(t, newFlow(t, brokers, prefix))
+	})
 	t.Run("shares", func(t *testing.T) {
 		t.Parallel()
 		brokers, prefix := servertest.Kafka(t)

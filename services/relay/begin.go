@@ -29,7 +29,7 @@ func (r *session) begin(parent context.Context) error {
 }
 
 func (r *session) ensureTopics() error {
-	ctx, cancel := context.WithTimeout(r.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.ctx, 10*time.Second)
 	defer cancel()
 	if err := stream.EnsureTopics(ctx, r.s.deps.Stream, r.s.deps.Topics, r.s.deps.Log); err != nil {
 		return fmt.Errorf("kafka: %w", err)

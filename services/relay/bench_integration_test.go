@@ -20,8 +20,8 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/migrate"
 	"github.com/sluice-platform/sluice/libs/outbox"
-	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events"
 )

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/stream"
 )
 

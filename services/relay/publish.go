@@ -97,6 +97,9 @@ func (r *session) publishRow(row *outbox.Row) error {
 		r.flight.land(r.flight.depart(row.ID, time.Now()), false)
 		return nil
 	}
+	if t.touched != nil {
+		t.touched[row.Key] = true
+	}
 	return r.put(t, row)
 }
 

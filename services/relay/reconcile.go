@@ -12,9 +12,13 @@ import (
 	"github.com/sluice-platform/sluice/libs/stream"
 )
 
-// reconcile makes each compacted topic equal to its view. Nothing else is
-// published meanwhile; rows that arrive from the WAL wait and are judged
-// against the outcome.
+// drainEvery is how many rows of a view are judged between two looks at the
+// WAL: a large view must not hold up a rule that was just written.
+const drainEvery = 64
+
+// reconcile makes each compacted topic equal to its view. Rows that arrive
+// from the WAL meanwhile are carried in between; the snapshot says nothing
+// about their keys (table.touched).
 func (r *session) reconcile() error {
 	began := time.Now()
 	if err := r.quiesce(); err != nil {
@@ -26,7 +30,13 @@ func (r *session) reconcile() error {
 	}
 	for _, t := range r.order {
 		t.account, t.dirty = t.tail.align(t.account)
+		t.touched = map[string]bool{}
 	}
+	defer func() {
+		for _, t := range r.order {
+			t.touched = nil
+		}
+	}()
 	// One snapshot for all views; the views are of one database and may refer
 	// to one another.
 	err := pgx.BeginTxFunc(r.ctx, r.views, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -90,7 +100,7 @@ func (r *session) reconcileTable(tx pgx.Tx, t *table) error {
 	}
 	// Each live row is live in the account now, so equal numbers mean equal
 	// sets of keys (a row too large to carry makes them differ for nothing).
-	if t.account.Count() == live && len(t.dirty) == 0 {
+	if t.account.Count() == live && len(t.dirty) == 0 && len(t.touched) == 0 {
 		return nil
 	}
 	return r.deleteAbsent(tx, t)
@@ -103,7 +113,12 @@ func (r *session) publishDifferences(tx pgx.Tx, t *table) (live int64, ahead boo
 		return 0, false, err
 	}
 	defer rows.Close()
-	for rows.Next() {
+	for n := 1; rows.Next(); n++ {
+		if n%drainEvery == 0 {
+			if err := r.drain(); err != nil {
+				return 0, false, err
+			}
+		}
 		var row outbox.Row
 		if err := rows.Scan(&row.Key, &row.Version, &row.Payload); err != nil {
 			return 0, false, err
@@ -121,6 +136,21 @@ func (r *session) publishDifferences(tx pgx.Tx, t *table) (live int64, ahead boo
 		}
 	}
 	return live, false, rows.Err()
+}
+
+// drain carries what the WAL has brought so far.
+func (r *session) drain() error {
+	for r.flight.len() < maxInFlight {
+		select {
+		case e := <-r.events:
+			if err := r.handle(e); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
 }
 
 func (r *session) publishDifference(t *table, row *outbox.Row) error {
@@ -144,6 +174,9 @@ const (
 
 // judge compares a row of the view with what the topic holds for its key.
 func (r *session) judge(t *table, row *outbox.Row) verdict {
+	if t.touched[row.Key] {
+		return isEqual
+	}
 	mark, known := t.account.Get(row.Key)
 	if !known {
 		if row.Payload == nil {
@@ -180,7 +213,7 @@ func (r *session) deleteAbsent(tx pgx.Tx, t *table) error {
 	}
 	var absent []outbox.Row
 	t.account.Each(func(key string, mark stream.Mark) bool {
-		if _, there := present[key]; !there && (mark.Live || t.dirty[key]) {
+		if _, there := present[key]; !there && !t.touched[key] && (mark.Live || t.dirty[key]) {
 			absent = append(absent, deletion(key, mark, t.generation))
 		}
 		return true

@@ -5,6 +5,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func TestTopicThatIsNotCompactedIsCarriedAsItComes(t *testing.T) {
 	b.eventually("the outbox to be emptied", func() bool { return b.outboxLen() == 0 })
 	var got []string
 	for _, r := range b.records(notes) {
-		if n := len(got); n == 0 || got[n-1] != string(r.Value) { // at least once
+		if !slices.Contains(got, string(r.Value)) { // at least once
 			got = append(got, string(r.Value))
 		}
 	}

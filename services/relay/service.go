@@ -19,8 +19,7 @@ type Service struct {
 	metrics *metrics
 	topics  map[string]events.Topic
 
-	// parked are outbox rows that were refused for good, kept across sessions
-	// so that each is reported once. It belongs to the running session.
+	// parked are outbox rows that this session found it can never carry.
 	parked map[int64]bool
 	// generations are those of the topics in earlier sessions of this process.
 	generations map[string]int64
@@ -89,7 +88,10 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) setState(to state, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state, s.reason = to, reason
+	s.state = to
+	if to != starting { // why the last session ended is still the best answer
+		s.reason = reason
+	}
 	if to != streaming {
 		s.flight = nil
 	}

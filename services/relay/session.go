@@ -47,8 +47,11 @@ type table struct {
 	account    *stream.Ledger // what was handed out; the topic once all has landed
 	generation int64
 	dirty      map[string]bool
-	mirrored   *passage // the last mirror record
-	changed    bool     // since the last mirror record
+	// touched are the keys carried since the snapshot of the reconciliation
+	// that is under way; nil while there is none.
+	touched  map[string]bool
+	mirrored *passage // the last mirror record
+	changed  bool     // since the last mirror record
 }
 
 // eventBuffer lets the WAL be read while a reconciliation runs.
@@ -72,6 +75,8 @@ func (s *Service) session(parent context.Context) error {
 	s.setState(starting, nil)
 	s.metrics.active.Set(1)
 	s.metrics.sessions.Inc()
+	clear(s.parked)
+	s.metrics.parked.Set(0)
 	s.deps.Log.Info("relay is active", "slot", s.cfg.Slot, "slotCreated", reader.Created, "instance", s.cfg.Instance)
 	return s.serve(parent, conn, reader)
 }
