@@ -37,11 +37,11 @@ local now = clock[1] * 1000000 + clock[2]
 -- MGET answers nil for a key that is no string, too; Judge tells them apart.
 local held = call('MGET', unpack(KEYS))
 
--- By counter: ok; now_a, now_b, the state before the decision as it stands now;
--- a, b, the state after it; expiry, ms. last[key] is the latest counter that
--- takes from the key: the next with it is judged upon that, the last is written.
-local ok, now_a, now_b, a, b, expiry, last = {}, {}, {}, {}, {}, {}, {}
-local offset, letter, stride, allowed = {}, {}, 0, true
+-- judged[i]: ok; x, y, the state before the decision as it stands now; x2, y2,
+-- the state after it; till, when the key expires, ms. last[key] is the latest
+-- counter that takes from the key: the next one with it is judged upon that,
+-- and the last one is written.
+local judged, last, allowed = {}, {}, true
 
 -- Judge.
 local at = 1
@@ -49,13 +49,13 @@ for i, key in ipairs(KEYS) do
   local alg, cost, capacity = ARGV[at], number(ARGV[at + 1]), number(ARGV[at + 2])
   local text, twin = held[i], last[key]
   if not text and alg ~= 'n' and call('EXISTS', key) == 1 then return {3, now, i} end
-  local x, y, fits, x2, y2, till = 0, 0, false, 0, 0, 0
+  local x, y, fits, x2, y2, till, limit, stride = 0, 0, false, 0, 0, 0, 0, 3
 
   if alg == 'g' then
     -- x: theoretical arrival time in whole µs; y / limit: the fraction of one
     -- more. The key holds tat, or tat:rem:limit where there is a fraction.
-    local limit, of = number(ARGV[at + 3]), 0
-    stride = 8
+    local of = 0
+    limit, stride = number(ARGV[at + 3]), 8
     if text then
       x = number(text)
       if not x then
@@ -71,8 +71,8 @@ for i, key in ipairs(KEYS) do
     if x < now then x, y = now, 0 end
     x2, y2 = x, y
     if twin then
-      x2, y2 = a[twin], b[twin]
-      if y2 > 0 and number(ARGV[offset[twin] + 3]) ~= limit then x2, y2 = x2 + 1, 0 end
+      x2, y2 = twin.x2, twin.y2
+      if y2 > 0 and twin.limit ~= limit then x2, y2 = x2 + 1, 0 end
     end
     local tat, rem = x2 + ARGV[at + 6], y2 + ARGV[at + 7]
     if rem >= limit then tat, rem = tat + 1, rem - limit end
@@ -96,7 +96,7 @@ for i, key in ipairs(KEYS) do
       local window = number(ARGV[at + 3])
       x, y = 0, now - math.fmod(now, window) + window
     end
-    x2, y2, till = twin and a[twin] or x, y, y / 1000
+    x2, y2, till = twin and twin.x2 or x, y, y / 1000
     fits = capacity == -1 or capacity > 0 and (cost == 0 or cost <= capacity - x2)
     if fits then x2 = x2 + cost end
 
@@ -110,55 +110,50 @@ for i, key in ipairs(KEYS) do
       x = number(text)
       if not x or x < 0 or x > MAX or x % 1 ~= 0 then return {3, now, i} end
     end
-    x2, till = twin and a[twin] or x, ends / 1000 + GRACE_MS
+    x2, till = twin and twin.x2 or x, ends / 1000 + GRACE_MS
     fits = capacity == -1 or capacity > 0 and (cost == 0 or cost <= capacity - x2)
     if fits then
       x2 = x2 + cost
       if x2 > MAX then x2 = MAX end -- unlimited goes on, but not past exactness
     end
 
-  else
-    stride = 3 -- neither state nor key of its own
-  end
+  end -- n has neither state nor a key of its own
 
-  if fits and cost > 0 then last[key] = i end
-  letter[i], offset[i] = alg, at
-  ok[i], now_a[i], now_b[i], a[i], b[i], expiry[i] = fits, x, y, x2, y2, math.ceil(till)
-  allowed = allowed and fits
+  local c = {alg = alg, ok = fits, x = x, y = y, x2 = x2, y2 = y2, till = till, limit = limit}
+  judged[i], allowed = c, allowed and fits
+  if fits and cost > 0 then last[key] = c end
   at = at + stride
 end
 
 -- Charge. Who takes nothing leaves no trace, not even of when it looked.
 if allowed then
-  for key, i in pairs(last) do
+  for key, c in pairs(last) do
     -- %d, since Lua prints large numbers with an exponent, and Redis spends
     -- more on one than format does.
     local value
-    if letter[i] == 'f' then
-      value = format('%d:%d', a[i], b[i])
-    elseif letter[i] == 'g' and b[i] > 0 then
-      value = format('%d:%d:%s', a[i], b[i], ARGV[offset[i] + 3])
+    if c.alg == 'f' then
+      value = format('%d:%d', c.x2, c.y2)
+    elseif c.alg == 'g' and c.y2 > 0 then
+      value = format('%d:%d:%d', c.x2, c.y2, c.limit)
     else
-      value = format('%d', a[i])
+      value = format('%d', c.x2)
     end
-    call('SET', key, value, 'PXAT', format('%d', expiry[i]))
+    call('SET', key, value, 'PXAT', format('%d', math.ceil(c.till)))
   end
 end
 
 -- Answer. Nothing charges a counter that denies, so it is here that a key that
 -- lost its expiry gets it back; a charge sets it anyway.
 local answer = {allowed and 1 or 0, now}
-for i, key in ipairs(KEYS) do
-  local x, y = now_a[i], now_b[i]
-  local j = last[key]
-  if allowed and j then
-    x, y = a[j], b[j]
-    if j ~= i and letter[i] == 'g' and y > 0 and ARGV[offset[i] + 3] ~= ARGV[offset[j] + 3] then
-      x, y = x + 1, 0
-    end
-  elseif not ok[i] and held[i] and letter[i] ~= 'n' and call('PTTL', key) == -1 then
-    call('PEXPIREAT', key, format('%d', expiry[i]))
+for i, c in ipairs(judged) do
+  local x, y, key = c.x, c.y, KEYS[i]
+  local l = last[key]
+  if allowed and l then
+    x, y = l.x2, l.y2
+    if c.alg == 'g' and y > 0 and l.limit ~= c.limit then x, y = x + 1, 0 end
+  elseif not c.ok and held[i] and c.alg ~= 'n' and call('PTTL', key) == -1 then
+    call('PEXPIREAT', key, format('%d', math.ceil(c.till)))
   end
-  answer[3 * i], answer[3 * i + 1], answer[3 * i + 2] = ok[i] and 1 or 0, x, y
+  answer[3 * i], answer[3 * i + 1], answer[3 * i + 2] = c.ok and 1 or 0, x, y
 end
 return answer

@@ -125,19 +125,31 @@ func newStoreClient(t testing.TB, addr string) redis.UniversalClient {
 	return client
 }
 
-// On Redis itself, too, a key of another type fails its own decision only.
-func TestWrongTypeOnRedis(t *testing.T) {
+// On Redis itself, too, a key that is no counter fails its own decision only.
+func TestBrokenKeysOnRedis(t *testing.T) {
 	t.Parallel()
 	addr, prefix := servertest.Redis(t)
 	client := newClient(t, addr)
 	s := newStore(t, client, Options{KeyPrefix: prefix})
-	if err := client.LPush(t.Context(), prefix+"bad", "x").Err(); err != nil {
+	if err := client.LPush(t.Context(), prefix+"list", "x").Err(); err != nil {
 		t.Fatal(err)
 	}
-	bad := gcra(10, 10)
-	bad.Key = "bad"
-	if _, err := s.Decide(t.Context(), append(three(), bad)); !errors.Is(err, limit.ErrCounterBroken) {
-		t.Errorf("error %v", err)
+	texts := []string{"", "x", "-1", "1.5", "900719925474099300", "1:2:3:4", "5:9:7", ":", "nan", "inf"}
+	for _, text := range texts {
+		if err := client.Set(t.Context(), prefix+"text"+text, text, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []limit.Counter{gcra(10, 10), fixed(10)} {
+		for _, name := range append(texts, "list") {
+			bad.Key = "text" + name
+			if name == "list" {
+				bad.Key = name
+			}
+			if _, err := s.Decide(t.Context(), append(three(), bad)); !errors.Is(err, limit.ErrCounterBroken) {
+				t.Errorf("%s of %q: error %v", bad.Algorithm, name, err)
+			}
+		}
 	}
 	if n := used(t, s); n != 0 {
 		t.Errorf("%d units charged", n)
