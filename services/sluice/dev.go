@@ -94,7 +94,7 @@ func (f *devFlags) run(cmd *cobra.Command) (err error) {
 		err = errors.Join(err, servers.Stop())
 	}()
 	override(&cfg, servers)
-	return runDev(cmd.Context(), cfg, log, servers, seedToken, func(p *process) {
+	return runDev(cmd.Context(), cfg, log, servers, seedToken, func() {
 		guide(cfg, servers, folder.Path, time.Since(began)).Print(cmd.OutOrStdout())
 	})
 }
@@ -197,10 +197,10 @@ func override(cfg *config.Config, servers *dev.Servers) {
 
 // runDev runs the table with the demo and two modules of this mode, and calls
 // ready once all of them are.
-func runDev(ctx context.Context, cfg config.Config, log *slog.Logger, servers *dev.Servers, seedToken string, ready func(*process)) error {
+func runDev(ctx context.Context, cfg config.Config, log *slog.Logger, servers *dev.Servers, seedToken string, ready func()) error {
 	seed := &dev.Seed{
 		API: "http://" + cfg.Controlplane.Listen, Token: service.Secret(seedToken), Actor: seedActor,
-		DemoURL: "http://" + cfg.Demo.Listen, Log: log,
+		DemoURL: "http://" + cfg.Demo.Listen,
 	}
 	p, err := newProcess(cfg, log, []string{targetAll, "demo"},
 		service.Module{Name: "servers", New: func() (service.Runner, error) { return servers, nil }},
@@ -214,7 +214,7 @@ func runDev(ctx context.Context, cfg config.Config, log *slog.Logger, servers *d
 	go func() {
 		defer close(announced)
 		if p.awaitReady(ctx) {
-			ready(p)
+			ready()
 		}
 	}()
 	err = p.run(ctx)

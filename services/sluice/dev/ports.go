@@ -27,7 +27,13 @@ const patience = 5 * time.Second
 // choose another.
 func CheckPorts(ports []Port) error {
 	var taken []error
+	owner := map[string]string{}
 	for _, p := range ports {
+		if other, twice := owner[p.Addr]; twice {
+			taken = append(taken, fmt.Errorf("%s cannot listen on %s: %s does (choose another with %s)", p.Owner, p.Addr, other, p.Change))
+			continue
+		}
+		owner[p.Addr] = p.Owner
 		if err := p.free(); err != nil {
 			taken = append(taken, fmt.Errorf("%s cannot listen on %s: %w (choose another with %s)", p.Owner, p.Addr, reason(err), p.Change))
 		}

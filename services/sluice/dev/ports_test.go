@@ -43,6 +43,22 @@ func TestCheckPortsNamesEveryTakenPort(t *testing.T) {
 	}
 }
 
+func TestCheckPortsNamesAnAddressGivenTwice(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = CheckPorts([]Port{{Owner: "gateway", Addr: addr, Change: "-"}, {Owner: "demo service", Addr: addr, Change: "--set demo.listen=…"}})
+	if err == nil || !strings.Contains(err.Error(), "demo service cannot listen on "+addr+": gateway does") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestPortsOfADyingServerAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

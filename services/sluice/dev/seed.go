@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -32,7 +31,6 @@ type Seed struct {
 	Actor string
 	// DemoURL is where the demo service listens.
 	DemoURL string
-	Log     *slog.Logger
 
 	done atomic.Bool
 	why  atomic.Pointer[error]
