@@ -95,7 +95,9 @@ func lockDir(dir string) (*files, error) {
 func (f *files) close() error {
 	err := f.unmap()
 	if f.lock != nil {
-		err = errors.Join(err, f.lock.Close())
+		// Closing alone would leave the lock with a child that is being forked
+		// at this moment, until it executes.
+		err = errors.Join(err, unix.Flock(int(f.lock.Fd()), unix.LOCK_UN), f.lock.Close())
 		f.lock = nil
 	}
 	return err
