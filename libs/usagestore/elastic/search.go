@@ -92,16 +92,16 @@ func behind(p usagestore.Position) object {
 	less := func(field string, value any) object { return object{"range": object{field: object{"lt": value}}} }
 	same := func(field string, value any) object { return object{"term": object{field: value}} }
 	both := func(all ...object) object { return object{"bool": object{"filter": all}} }
-	any := func(some ...object) object {
+	either := func(some ...object) object {
 		return object{"bool": object{"should": some, "minimum_should_match": 1}}
 	}
 	at := time.UnixMilli(p.At).UTC().Format(time.RFC3339Nano)
 	older := []object{less("ts", at), both(same("ts", at), less("id", p.ID))}
 	if p.TenantID == "" {
-		return any(older...) // without a tenant is last
+		return either(older...) // without a tenant is last
 	}
-	lower := any(less("tenantId", p.TenantID), object{"bool": object{"must_not": object{"exists": object{"field": "tenantId"}}}})
-	return any(append(older, both(same("ts", at), same("id", p.ID), lower))...)
+	lower := either(less("tenantId", p.TenantID), object{"bool": object{"must_not": object{"exists": object{"field": "tenantId"}}}})
+	return either(append(older, both(same("ts", at), same("id", p.ID), lower))...)
 }
 
 func (s *Store) query(ctx context.Context, body object) ([]usage.Event, error) {
