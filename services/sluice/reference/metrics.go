@@ -2,10 +2,12 @@ package reference
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,15 +104,20 @@ func (c *catcher) rows() ([]metricRow, error) {
 	return rows, nil
 }
 
-// descText is all that a Desc tells of itself.
-var descText = regexp.MustCompile(`^Desc\{fqName: "(.*)", help: "(.*)", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+// descText is all that a Desc tells of itself; strings are quoted as in Go.
+var descText = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"),(?: unit: "[^"]*",)? constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 
 func describe(d *prometheus.Desc) (metricRow, error) {
 	m := descText.FindStringSubmatch(d.String())
 	if m == nil {
 		return metricRow{}, fmt.Errorf("cannot read %s", d)
 	}
-	return metricRow{name: m[1], help: strings.ReplaceAll(m[2], `\"`, `"`), labels: strings.ReplaceAll(m[3], ",", ", ")}, nil
+	name, nameErr := strconv.Unquote(m[1])
+	help, helpErr := strconv.Unquote(m[2])
+	if err := errors.Join(nameErr, helpErr); err != nil {
+		return metricRow{}, fmt.Errorf("cannot read %s: %w", d, err)
+	}
+	return metricRow{name: name, help: help, labels: strings.ReplaceAll(m[3], ",", ", ")}, nil
 }
 
 // kind is a vector's by its Go type, since an empty one collects nothing, else
