@@ -2,6 +2,8 @@ package elastic
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +86,33 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error shows the password: %v", name, err)
+		}
+	}
+}
+
+func TestCredentialsAreSentAsConfigured(t *testing.T) {
+	t.Parallel()
+	for want, cfg := range map[string]Config{
+		"":                   {},
+		"Basic dTpw":         {Username: "u", Password: "p"},
+		"ApiKey c2VjcmV0OjE": {APIKey: "c2VjcmV0OjE"},
+	} {
+		got := make(chan string, 1)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got <- r.Header.Get("Authorization")
+			w.WriteHeader(http.StatusOK)
+		}))
+		t.Cleanup(server.Close)
+		cfg.URL = server.URL
+		s, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if header := <-got; header != want {
+			t.Errorf("sent %q, want %q", header, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -45,25 +46,35 @@ func New(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("elasticsearch url: %w", err)
 	}
-	transport, err := elastictransport.New(elastictransport.Config{
-		URLs:     []*url.URL{u},
-		Username: cfg.Username, Password: cfg.Password, APIKey: cfg.APIKey,
+	options := []elastictransport.Option{
+		elastictransport.WithURLs(u),
 		// Retries belong to the caller, who knows which items are left.
-		DisableRetry:        true,
-		CompressRequestBody: true, CompressRequestBodyLevel: 1, PoolCompressor: true,
-		Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
-			TLSHandshakeTimeout:   5 * time.Second,
-			ResponseHeaderTimeout: requestTimeout,
-			MaxIdleConnsPerHost:   8,
-			IdleConnTimeout:       time.Minute,
-		},
-	})
+		elastictransport.WithDisableRetry(),
+		elastictransport.WithCompression(gzip.BestSpeed),
+		elastictransport.WithTransport(roundTripper()),
+	}
+	if cfg.Username != "" {
+		options = append(options, elastictransport.WithBasicAuth(cfg.Username, cfg.Password))
+	}
+	if cfg.APIKey != "" {
+		options = append(options, elastictransport.WithAPIKey(cfg.APIKey))
+	}
+	transport, err := elastictransport.NewClient(options...)
 	if err != nil {
 		return nil, fmt.Errorf("elasticsearch transport: %w", err)
 	}
 	return &Store{cfg: cfg, transport: transport}, nil
+}
+
+func roundTripper() http.RoundTripper {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 3 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   5 * time.Second,
+		ResponseHeaderTimeout: requestTimeout,
+		MaxIdleConnsPerHost:   8,
+		IdleConnTimeout:       time.Minute,
+	}
 }
 
 // Ready asks for the server's name; it answers while the cluster does.
