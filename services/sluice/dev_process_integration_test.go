@@ -27,6 +27,7 @@ var devBinary = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	leftovers = append(leftovers, dir)
 	binary := filepath.Join(dir, "sluice")
 	out, err := exec.Command("go", "build", "-o", binary, "../cmd/sluice").CombinedOutput()
 	if err != nil {

@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +14,18 @@ import (
 	"github.com/sluice-platform/sluice/services/sluice/config"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// leftovers are folders that outlive single tests: the binary of the tests of
+// sluice dev.
+var leftovers []string
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		for _, dir := range leftovers {
+			_ = os.RemoveAll(dir) // the temporary folder is emptied by its owner one day
+		}
+		os.Exit(code)
+	}))
+}
 
 func names(modules []service.Module) []string {
 	var all []string
