@@ -76,6 +76,9 @@ type Reader struct {
 // Open connects, makes the slot if it is missing and begins to stream. It
 // returns ErrSlotActive if another process reads the slot.
 func Open(ctx context.Context, o ReaderOptions) (*Reader, error) {
+	if err := CheckSlotName(o.Slot); err != nil {
+		return nil, err
+	}
 	config, err := pgconn.ParseConfig(o.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", redact(err))
@@ -113,12 +116,7 @@ func (r *Reader) start(ctx context.Context, slot string) error {
 		return fmt.Errorf("identify database: %w", err)
 	}
 	r.Origin = fmt.Sprintf("%s/%d/%s/%s", system.SystemID, system.Timeline, system.DBName, oid)
-	_, err = pglogrepl.CreateReplicationSlot(ctx, r.conn, slot, "pgoutput",
-		pglogrepl.CreateReplicationSlotOptions{Mode: pglogrepl.LogicalReplication, SnapshotAction: "NOEXPORT_SNAPSHOT"})
-	switch {
-	case err == nil:
-		r.Created = true
-	case !isCode(err, "42710"): // duplicate_object: it is there
+	if err := r.ensureSlot(ctx, slot); err != nil {
 		return fmt.Errorf("create replication slot %s: %w", slot, err)
 	}
 	err = pglogrepl.StartReplication(ctx, r.conn, slot, 0, pglogrepl.StartReplicationOptions{
@@ -131,6 +129,22 @@ func (r *Reader) start(ctx context.Context, slot string) error {
 		return fmt.Errorf("start replication from slot %s: %w", slot, err)
 	}
 	return nil
+}
+
+// ensureSlot asks before it makes the slot: a refusal would be an error in the
+// server's log at each start.
+func (r *Reader) ensureSlot(ctx context.Context, slot string) error {
+	found, err := r.scalar(ctx, "SELECT count(*) FROM pg_replication_slots WHERE slot_name = '"+slot+"'")
+	if err != nil || found != "0" {
+		return err
+	}
+	_, err = pglogrepl.CreateReplicationSlot(ctx, r.conn, slot, "pgoutput",
+		pglogrepl.CreateReplicationSlotOptions{Mode: pglogrepl.LogicalReplication, SnapshotAction: "NOEXPORT_SNAPSHOT"})
+	if isCode(err, "42710") { // duplicate_object: another reader was faster
+		return nil
+	}
+	r.Created = err == nil
+	return err
 }
 
 func (r *Reader) scalar(ctx context.Context, query string) (string, error) {

@@ -4,12 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // Publication is the one that the outbox migration makes.
 const Publication = "sluice_outbox"
+
+// slotName is what Postgres allows, so that a name needs no quoting.
+var slotName = regexp.MustCompile(`^[a-z0-9_]{1,63}$`)
+
+// CheckSlotName says what is wrong with the name of a slot.
+func CheckSlotName(name string) error {
+	if !slotName.MatchString(name) {
+		return fmt.Errorf("replication slot %q: up to 63 lower-case letters, digits and underscores are allowed", name)
+	}
+	return nil
+}
 
 // SlotState is a replication slot as the server sees it.
 type SlotState struct {

@@ -266,6 +266,27 @@ func groupShares(t *testing.T, f *flow) {
 	}
 }
 
+func TestBatchThatIsTriedAgainLeavesOutPartitionsThatAreGone(t *testing.T) {
+	t.Parallel()
+	f := newFakeFlow(t)
+	_, first, _ := f.join(func(o *GroupOptions) { o.MaxBatch = 1000 })
+	eventually(t, "the first member to have all", func() bool { return first.holds() == partitions })
+	first.setFail(errors.New("store is away"))
+	f.produce(0, 100)
+	eventually(t, "a failed attempt", func() bool { first.mu.Lock(); defer first.mu.Unlock(); return first.failures >= 1 })
+	_, second, _ := f.join(plain)
+	eventually(t, "the partitions to be shared though a batch is failing", func() bool { return first.holds() == 2 && second.holds() == 2 })
+	eventually(t, "the second to read its part", func() bool { return second.count() > 0 })
+	first.setFail(nil)
+	eventually(t, "every record", func() bool { return first.count()+second.count() >= 100 })
+	eventually(t, "every commit", func() bool { return f.committed() == 100 })
+	for value := range first.seen {
+		if second.seen[value] != 0 {
+			t.Fatalf("record %s was handled by both members", value)
+		}
+	}
+}
+
 func TestManualCommitCoversOnlyThePositionThatWasTaken(t *testing.T) {
 	t.Parallel()
 	f := newFakeFlow(t)

@@ -30,6 +30,8 @@ func (t *Table[V]) whyNot() error {
 	}
 	b := t.building
 	switch {
+	case t.lost != nil && !t.follower.CaughtUp():
+		return t.lost
 	case !t.follower.CaughtUp():
 		return fmt.Errorf("still reading: offset %d of %d", t.follower.Position(), t.follower.target.Load())
 	case b == nil:

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/libs/outbox"
 	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events"
@@ -44,14 +44,11 @@ type Deps struct {
 	Now func() time.Time
 }
 
-// slotName is what Postgres allows.
-var slotName = regexp.MustCompile(`^[a-z0-9_]{1,63}$`)
-
 func (c Config) check() error {
-	switch {
-	case !slotName.MatchString(c.Slot):
-		return fmt.Errorf("relay.slot %q: up to 63 lower-case letters, digits and underscores", c.Slot)
-	case c.MirrorEvery <= 0, c.ReconcileEvery <= 0, c.StandbyEvery <= 0:
+	if err := outbox.CheckSlotName(c.Slot); err != nil {
+		return fmt.Errorf("relay.slot: %w", err)
+	}
+	if c.MirrorEvery <= 0 || c.ReconcileEvery <= 0 || c.StandbyEvery <= 0 {
 		return errors.New("relay.mirrorEvery, relay.reconcileEvery and relay.standbyEvery must be positive")
 	}
 	return nil

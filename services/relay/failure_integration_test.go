@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sluice-platform/sluice/libs/outbox"
 	"github.com/sluice-platform/sluice/libs/stream"
 )
 
@@ -57,9 +59,19 @@ func TestDeletionsWhileThereWasNoSlotArrive(t *testing.T) {
 	b.put("changed", 2)
 	b.remove("erased")
 	b.exec(`DELETE FROM thing WHERE id = 'vanished'`)
-	b.exec(`DELETE FROM outbox`) // neither WAL nor outbox knows
+	b.exec(`DELETE FROM outbox`)          // neither WAL nor outbox knows
+	err := b.inTx(func(tx pgx.Tx) error { // no state: nothing but the outbox knows of it
+		return outbox.Append(t.Context(), tx, outbox.Message{Topic: notes, Key: "k", Version: 1, Payload: []byte("note")})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	b.streaming(b.relay())
 	b.equal("after a new slot", table)
+	b.eventually("the outbox to be emptied", func() bool { return b.outboxLen() == 0 })
+	if got := b.records(notes); len(got) != 1 || string(got[0].Value) != "note" {
+		t.Fatalf("notes %v", got)
+	}
 	b.equal("read from the start", b.table())
 	if table.Len() != 2 {
 		t.Fatalf("%d records, want kept and changed", table.Len())
@@ -151,13 +163,14 @@ func TestAnotherDatabaseBeginsANewGeneration(t *testing.T) {
 	relay.stop()
 
 	after := newBench(t)
-	after.stream = before.stream // the same topics, mirrored from a database that starts at version 1
+	after.stream = before.stream                        // the same topics
+	after.exec(`SELECT setval('sluice_version', 1000)`) // versions alone would not tell
 	after.put("a", 100)
 	after.streaming(after.relay())
 	after.equal("the second database", table)
 	e, _ := table.Get("a")
-	if e.Generation != 2 || e.Version != 1 {
-		t.Fatalf("a = %+v, want generation 2, version 1", e)
+	if e.Generation != 2 || e.Version != 1001 {
+		t.Fatalf("a = %+v, want generation 2, version 1001", e)
 	}
 	if _, ok := table.Get("old"); ok {
 		t.Fatal("a key of the first database is still there")
@@ -185,6 +198,42 @@ func TestTopicAheadOfARestoredDatabaseBeginsANewGeneration(t *testing.T) {
 	b.equal("written after restoring", table)
 	if e, _ := table.Get("a"); e.Generation != 2 || e.Version != 2 {
 		t.Fatalf("a = %+v", e)
+	}
+}
+
+// A relay that was stopped may publish before it hears that its connection is
+// gone, unless it asks.
+func TestSlotIsAskedForAfterAPause(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s, err := New(Config{Slot: b.slot, MirrorEvery: 1, ReconcileEvery: 1, StandbyEvery: 1}, Deps{Topics: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() *outbox.Reader {
+		r, err := outbox.Open(t.Context(), outbox.ReaderOptions{DatabaseURL: b.dsn, Slot: b.slot})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	mine := open()
+	run := &session{s: s, ctx: t.Context(), reader: mine, conn: b.conn}
+	if err := run.held(); err != nil {
+		t.Fatalf("with the slot: %v", err)
+	}
+	mine.Close()
+	b.eventually("the slot to be free", func() bool {
+		slot, err := outbox.ReadSlot(t.Context(), b.conn, b.slot)
+		return err == nil && slot.HolderPID == 0
+	})
+	defer open().Close()
+	if err := run.held(); err != nil {
+		t.Fatalf("asked again within %v: %v", holdLimit, err)
+	}
+	run.heldAt = run.heldAt.Add(-holdLimit)
+	if err := run.held(); err == nil || !strings.Contains(err.Error(), "not by this relay") {
+		t.Fatalf("another relay holds the slot; held = %v", err)
 	}
 }
 
