@@ -96,18 +96,22 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 	return node, node.Encode(v.Interface())
 }
 
+// encodeStruct writes one element of a list of objects, its sections as
+// objects of their own.
 func encodeStruct(v reflect.Value) (*yaml.Node, error) {
 	keys, err := Keys(v.Type())
 	if err != nil {
 		return nil, err
 	}
 	object := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	sections := map[string]*yaml.Node{"": object}
 	for _, k := range keys {
 		value, err := encode(v.FieldByIndex(k.index))
 		if err != nil {
 			return nil, err
 		}
-		object.Content = append(object.Content, scalar(k.Path), value)
+		parent, name := section(sections, k.Path)
+		parent.Content = append(parent.Content, scalar(name), value)
 	}
 	return object, nil
 }

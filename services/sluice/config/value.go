@@ -131,32 +131,3 @@ func splitList(text string) ([]any, error) {
 	}
 	return items, nil
 }
-
-// convertStruct takes one element of a list of objects. Unknown fields are refused.
-func convertStruct(t reflect.Type, in any) (reflect.Value, error) {
-	fields, ok := in.(map[string]any)
-	if !ok {
-		return reflect.Value{}, errors.New("not an object: give {field: value, …}")
-	}
-	keys, err := Keys(t)
-	if err != nil {
-		return reflect.Value{}, err
-	}
-	byPath := map[string]Key{}
-	for _, k := range keys {
-		byPath[k.Path] = k
-	}
-	out := reflect.New(t).Elem()
-	for name, value := range fields {
-		key, known := byPath[name]
-		if !known {
-			return reflect.Value{}, fmt.Errorf("unknown field %s%s", name, suggestion(name, keys, Key.path))
-		}
-		v, err := convert(key.Type, value)
-		if err != nil {
-			return reflect.Value{}, fmt.Errorf("%s: %w", name, err)
-		}
-		out.FieldByIndex(key.index).Set(v)
-	}
-	return out, nil
-}
