@@ -85,8 +85,6 @@ type reader struct {
 	assigned map[int32]bool
 	fail     error
 	failures int
-	inHandle bool
-	overlap  bool
 }
 
 func (r *reader) handle(_ context.Context, batch []Record) error {

@@ -68,6 +68,9 @@ func TestOneRuleOneRequest(t *testing.T) {
 		t.Errorf("GET /v1/usage finds %d denied decisions, want 2", len(page.Events))
 	}
 	s.awaitCheckpoint("acme", "reports", 3)
+	for _, g := range s.gates {
+		g.stop()
+	}
 }
 
 // Deleting a rule and creating it again keeps what was used.

@@ -94,7 +94,7 @@ func (r *session) reconcileTable(tx pgx.Tx, t *table) error {
 		t.generation = max(t.generation, t.account.Generation()) + 1
 		r.s.generations[t.Name] = t.generation
 		r.s.deps.Log.Error("topic is ahead of its database; a new generation begins", "topic", t.Name, "generation", t.generation)
-		if live, ahead, err = r.publishDifferences(tx, t); err != nil {
+		if live, _, err = r.publishDifferences(tx, t); err != nil {
 			return err
 		}
 	}
