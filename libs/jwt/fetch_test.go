@@ -47,7 +47,7 @@ func TestFetchRotation(t *testing.T) {
 
 func TestFetchTroubleKeepsKeys(t *testing.T) {
 	t.Parallel()
-	e, v := serveFetched(t, func(c *Config) { c.Issuers[0].Timeout = 100 * time.Millisecond })
+	e, v := serveFetched(t, nil)
 	token := signers()["rsa1"].token(goodClaims(testNow))
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(document("rsa2")) }))
 	t.Cleanup(elsewhere.Close)
@@ -77,6 +77,11 @@ func TestFetchTroubleKeepsKeys(t *testing.T) {
 		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		e.handle(c.handler)
+		// Only those that shall time out are short of time: the machine may be busy.
+		v.sources[0].Timeout = defaultTimeout
+		if c.want == "deadline exceeded" {
+			v.sources[0].Timeout = 100 * time.Millisecond
+		}
 		err := v.sources[0].fetch(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
@@ -89,6 +94,7 @@ func TestFetchTroubleKeepsKeys(t *testing.T) {
 		}
 	}
 	e.publish(document("rsa2"))
+	v.sources[0].Timeout = defaultTimeout
 	if err := v.sources[0].fetch(t.Context()); err != nil {
 		t.Error("after all that:", err)
 	}
@@ -109,7 +115,7 @@ func TestFetchIssuerDown(t *testing.T) {
 	if err := v.Ready(); !errors.As(err, &notReady) || len(notReady.Issuers) != 1 || notReady.Issuers[0] != testIssuer {
 		t.Error("ready:", err)
 	}
-	if _, err := v.Verify(signers()["rsa1"].token(goodClaims(time.Now()))); !errors.Is(err, ErrUnknownKey) {
+	if _, err := v.Verify(signers()["rsa1"].token(goodClaims(time.Now()))); !errors.Is(err, ErrNoKeys) {
 		t.Error("verify:", err)
 	}
 }

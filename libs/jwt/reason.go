@@ -16,6 +16,9 @@ const (
 	ErrCritical
 	// ErrAlgorithm: the token's alg is not pinned for its issuer.
 	ErrAlgorithm
+	// ErrNoKeys: no key set of the issuer was fetched yet. It says nothing
+	// about the token.
+	ErrNoKeys
 	// ErrUnknownKey: no key of the issuer fits; perhaps not yet.
 	ErrUnknownKey
 	// ErrSignature: the signature does not hold.
@@ -40,6 +43,7 @@ var reasonTexts = [reasons]string{
 	ErrUnknownIssuer: "unknown issuer",
 	ErrCritical:      "unsupported critical header",
 	ErrAlgorithm:     "algorithm not allowed",
+	ErrNoKeys:        "no keys of the issuer yet",
 	ErrUnknownKey:    "unknown key",
 	ErrSignature:     "bad signature",
 	ErrExpired:       "token expired",
@@ -55,6 +59,7 @@ var reasonLabels = [reasons]string{
 	ErrUnknownIssuer: "unknown_issuer",
 	ErrCritical:      "critical_header",
 	ErrAlgorithm:     "algorithm",
+	ErrNoKeys:        "no_keys",
 	ErrUnknownKey:    "unknown_key",
 	ErrSignature:     "bad_signature",
 	ErrExpired:       "expired",

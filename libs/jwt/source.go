@@ -54,16 +54,18 @@ func newSource(cfg Issuer, client *http.Client, log *slog.Logger, now func() tim
 // key returns the key for a token and the set it is from. An unknown one is
 // asked for, and the answer does not wait for it.
 func (s *source) key(kid, alg string) (any, *keySet, error) {
+	why := ErrNoKeys
 	if set := s.keys.Load(); set != nil {
 		if key := set.find(kid, alg); key != nil {
 			return key, set, nil
 		}
+		why = ErrUnknownKey
 	}
 	select {
 	case s.wanted <- struct{}{}:
 	default: // asked for already
 	}
-	return nil, nil, ErrUnknownKey
+	return nil, nil, why
 }
 
 // run keeps the key set fresh until ctx ends. Before the first success it

@@ -86,7 +86,7 @@ func (v *Verifier) Run(ctx context.Context) error {
 }
 
 // NotReadyError names the issuers whose keys were never fetched: their tokens
-// are refused with ErrUnknownKey until they are.
+// are refused with ErrNoKeys until they are.
 type NotReadyError struct{ Issuers []string }
 
 // Error names the issuers.
