@@ -9,11 +9,14 @@ import (
 type Options struct {
 	// Errors in a row open it; default 3.
 	Errors int
-	// Silence opens it at the first time-out after so long without an answer;
-	// default 50 ms.
+	// Silence opens it: a call that waited so long, while nothing at all was
+	// answered since it began; default 50 ms.
 	Silence time.Duration
 	// ProbeEvery is the time between probes; default 100 ms.
 	ProbeEvery time.Duration
+	// Heartbeat tells stalls of this process, which are nobody's silence; nil
+	// believes that there are none.
+	Heartbeat *Heartbeat
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -23,8 +26,9 @@ type Breaker struct {
 	opts       Options
 	open       atomic.Bool
 	probing    atomic.Bool
-	errors     atomic.Int64 // failures since the last answer
-	lastAnswer atomic.Int64 // ns since the epoch
+	errors     atomic.Int64 // connection errors since the last answer
+	lastAnswer atomic.Int64 // ns since the epoch; 0 before the first
+	lastTook   atomic.Int64 // ns that the last answered call took
 	nextProbe  atomic.Int64 // ns since the epoch
 }
 
@@ -42,9 +46,7 @@ func New(o Options) *Breaker {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	b := &Breaker{opts: o}
-	b.lastAnswer.Store(o.Now().UnixNano())
-	return b
+	return &Breaker{opts: o}
 }
 
 // Closed reports whether calls are let through.
@@ -62,33 +64,59 @@ func (b *Breaker) Allow() (ok, probe bool) {
 	return false, b.probing.CompareAndSwap(false, true)
 }
 
-// Answered reports that the server answered a call, with whatever.
-func (b *Breaker) Answered() {
-	b.lastAnswer.Store(b.opts.Now().UnixNano())
+// Answered reports that the server answered, with whatever, a call that began
+// (was written) at that time.
+func (b *Breaker) Answered(began time.Time) {
+	now := b.opts.Now()
+	b.lastTook.Store(int64(now.Sub(began)))
+	b.lastAnswer.Store(now.UnixNano())
 	if b.errors.Load() != 0 {
 		b.errors.Store(0)
 	}
 }
 
-// Failed reports a call that ended without an answer; silent says that its time
-// ran out, rather than that its connection was refused or broken.
-func (b *Breaker) Failed(silent bool) {
-	now := b.opts.Now().UnixNano()
-	failures := b.errors.Add(1)
-	quiet := silent && now-b.lastAnswer.Load() >= int64(b.opts.Silence)
-	if failures < int64(b.opts.Errors) && !quiet {
+// Failed reports a call that ended without an answer: timedOut after its time
+// ran out, otherwise because its connection was refused or broken.
+func (b *Breaker) Failed(began time.Time, timedOut bool) {
+	if timedOut {
+		b.Waiting(began)
 		return
 	}
-	b.nextProbe.Store(now + int64(b.opts.ProbeEvery))
+	if b.errors.Add(1) >= int64(b.opts.Errors) {
+		b.trip()
+	}
+}
+
+// Waiting reports a call that began at that time and has no answer yet; it
+// opens the breaker when that is silence. It may be said of a call any number
+// of times.
+func (b *Breaker) Waiting(began time.Time) {
+	if b.Heard(began) || b.opts.Now().Sub(began)-b.opts.Heartbeat.Stalled(began) < b.opts.Silence {
+		return
+	}
+	b.trip()
+}
+
+// Heard reports whether anything was answered since that time.
+func (b *Breaker) Heard(since time.Time) bool { return b.lastAnswer.Load() > since.UnixNano() }
+
+// Flowing reports whether anything was answered since that time, and took no
+// longer than within: a call that still waits is then queueing.
+func (b *Breaker) Flowing(since time.Time, within time.Duration) bool {
+	return b.Heard(since) && b.lastTook.Load() <= int64(within)
+}
+
+func (b *Breaker) trip() {
+	b.nextProbe.Store(b.opts.Now().Add(b.opts.ProbeEvery).UnixNano())
 	b.open.Store(true)
 }
 
 // Probed reports how a probe ended.
 func (b *Breaker) Probed(ok bool) {
 	if ok {
-		b.Answered()
+		b.Answered(b.opts.Now())
 		b.open.Store(false)
 	}
-	b.nextProbe.Store(b.opts.Now().UnixNano() + int64(b.opts.ProbeEvery))
+	b.nextProbe.Store(b.opts.Now().Add(b.opts.ProbeEvery).UnixNano())
 	b.probing.Store(false)
 }

@@ -1,19 +1,23 @@
-// Package breaker stops asking a server that does not answer.
+// Package breaker stops asking a server that does not answer, and knows when
+// the one that does not is this process itself.
 //
 // # Model
 //
-// A Breaker is closed while the server answers. Consecutive errors open it, and
-// so does silence: a call that timed out when nothing was heard for a while.
-// While it is open, Allow is false; once an interval one caller is told to
-// probe, and only a probe that succeeds closes it again.
+// A Breaker is closed while the server answers. Connection errors in a row open
+// it, and so does silence: a call that has waited for 50 ms while nothing at
+// all was answered since it began. While it is open, Allow is false; once an
+// interval one caller is told to probe, and only a probe that succeeds closes
+// it again. A Heartbeat measures how late its own beats are.
 //
 // # Invariants
 //
 //   - Only what says that the server cannot be reached is a failure; an error
 //     the server answered is an answer.
-//   - One time-out among answers (a stalled connection, a fork) opens nothing.
+//   - A time-out alone opens nothing: an idle time before the call is no
+//     silence, answers to others mean that this one queues, and what this
+//     process did not run for is taken off the wait.
 //   - At most one probe is under way.
 //
-// It starts no goroutine: whoever was told to probe does it. libs/limit's Redis
-// store uses it. It does not yet know stalls of its own process from silence.
+// A Breaker starts no goroutine: whoever was told to probe does it. libs/limit's
+// Redis store uses it; the gateway runs the Heartbeat.
 package breaker

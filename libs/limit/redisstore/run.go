@@ -40,16 +40,17 @@ func (s *Store) run(ctx context.Context, c *call) ([]any, error) {
 func (s *Store) send(ctx context.Context, c *call) ([]any, error) {
 	cmd := redis.NewCmd(ctx, c.args...)
 	cmd.SetFirstKeyPos(3)
+	began := s.now()
 	// Process gives the error that Slice would, and counts for the breaker.
 	if err := s.client.Process(ctx, charge{cmd}); err != nil {
 		if isReply(err) {
-			s.breaker.Answered()
+			s.breaker.Answered(began)
 		} else {
-			s.breaker.Failed(isTimeout(err))
+			s.breaker.Failed(began, isTimeout(err))
 		}
 		return nil, err
 	}
-	s.breaker.Answered()
+	s.breaker.Answered(began)
 	return cmd.Slice()
 }
 
