@@ -19,6 +19,7 @@ const (
 	MaxWeight       = 1000    // shares; finer ones need no more
 	MaxCost         = 1 << 53 // what Redis' Lua counts exactly
 	MaxAboutLength  = 1024    // characters
+	MaxHeaderLength = 64      // bytes
 )
 
 // FieldError is one mistake: the JSON path of the field, such as
@@ -31,6 +32,8 @@ func Validate(s catalog.Service) []FieldError {
 	var v validation
 	v.name(s.Name)
 	v.prefix(s.Prefix)
+	v.identity(s)
+	v.costHeader(s.CostHeader)
 	v.upstreams(s.Upstreams)
 	v.endpoints(s.Endpoints, s.Prefix)
 	return v.found

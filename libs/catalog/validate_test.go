@@ -24,6 +24,11 @@ func TestValidateTakesAService(t *testing.T) {
 	if found := catalog.Validate(demo()); len(found) > 0 {
 		t.Fatalf("found %v", found)
 	}
+	strict := demo()
+	strict.RequireKey, strict.RequireIdentity, strict.RefuseStaleKeys, strict.CostHeader = true, events.RequireKey, true, "x-sluice-cost"
+	if found := catalog.Validate(strict); len(found) > 0 {
+		t.Fatalf("with settings: found %v", found)
+	}
 	root := demo()
 	root.Prefix, root.Name = "/", "all {of} it: 100%"
 	if found := catalog.Validate(root); len(found) > 0 {
@@ -59,6 +64,13 @@ func TestValidateNamesEachMistake(t *testing.T) {
 		{"elsewhere", func(s *events.Service) { s.Endpoints[1].Pattern = "GET /other/" }, "endpoints[1].pattern", "under the service's prefix /payments/"},
 		{"twice", func(s *events.Service) { s.Endpoints[1].Pattern = s.Endpoints[0].Pattern }, "endpoints[1].pattern", "appears twice"},
 		{"crowd", func(s *events.Service) { s.Endpoints = make([]events.Endpoint, 5001) }, "endpoints", "at most 5000"},
+		{"no kind of identity", func(s *events.Service) { s.RequireIdentity = "jwt" }, "requireIdentity", "key, token or keyOrToken"},
+		{"key against token", func(s *events.Service) { s.RequireKey, s.RequireIdentity = true, "token" }, "requireIdentity", "leave one of them out"},
+		{"key against either", func(s *events.Service) { s.RequireKey, s.RequireIdentity = true, "keyOrToken" }, "requireIdentity", "leave one of them out"},
+		{"no header name", func(s *events.Service) { s.CostHeader = "X Cost" }, "costHeader", "name of a header"},
+		{"long header name", func(s *events.Service) { s.CostHeader = strings.Repeat("x", 65) }, "costHeader", "at most 64"},
+		{"a header of HTTP", func(s *events.Service) { s.CostHeader = "content-length" }, "costHeader", "must not be Content-Length"},
+		{"a header of the gate", func(s *events.Service) { s.CostHeader = "RateLimit" }, "costHeader", "means something else"},
 		{"cost", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(-1)) }, "endpoints[0].cost", "0 to 2^53"},
 		{"dear", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(1<<53 + 1)) }, "endpoints[0].cost", "0 to 2^53"},
 	}

@@ -14,14 +14,38 @@ type Service struct {
 	Prefix string `json:"prefix"`
 	// StripPrefix forwards the path without its prefix.
 	StripPrefix bool `json:"stripPrefix,omitempty"`
-	// RequireKey refuses requests without a valid API key (401).
+	// RequireKey refuses requests without a valid API key (401); it is short
+	// for requireIdentity key.
 	RequireKey bool `json:"requireKey,omitempty"`
+	// RequireIdentity refuses requests without a credential of that kind (401):
+	// key, token (a JWT of an issuer the gateway is configured with) or
+	// keyOrToken. Empty demands none. Identity headers are no credential,
+	// whoever sends them.
+	RequireIdentity string `json:"requireIdentity,omitempty"`
+	// RefuseStaleKeys refuses requests with an API key (503) while the gateway
+	// cannot know whether it was revoked: its keys are older than
+	// gateway.identity.maxStaleness.
+	RefuseStaleKeys bool `json:"refuseStaleKeys,omitempty"`
+	// CostHeader is the header of the service's answers that says what the
+	// request really cost, a whole number of units from 0 to 2^53. The
+	// difference to what was charged is charged or refunded, and never denied.
+	// Clients do not see the header. Empty: costs stay as they were charged.
+	CostHeader string `json:"costHeader,omitempty"`
+	// LegacyHeaders adds X-RateLimit-Limit, -Remaining and -Reset to answers.
+	LegacyHeaders bool `json:"legacyHeaders,omitempty"`
 	// Upstreams are where requests are forwarded to.
 	Upstreams []Upstream `json:"upstreams"`
 	// Endpoints give costs to patterns; a path under the prefix that none
 	// matches is forwarded at cost 1.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }
+
+// Kinds of credentials a service may demand.
+const (
+	RequireKey        = "key"
+	RequireToken      = "token"
+	RequireKeyOrToken = "keyOrToken"
+)
 
 // Upstream is one place a service runs.
 type Upstream struct {
