@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/deadletters"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -24,6 +25,7 @@ type contract struct {
 func contracts() []contract {
 	return []contract{
 		{rules.Topic, rules.Schema, rules.Example, new(rules.Rule)},
+		{overrides.Topic, overrides.Schema, overrides.Example, new(overrides.Override)},
 		{catalog.Topic, catalog.Schema, catalog.Example, new(catalog.Service)},
 		{keys.Topic, keys.Schema, keys.Example, new(keys.Key)},
 		{usage.Topic, usage.Schema, usage.Example, new(usage.Event)},

@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/deadletters"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -20,7 +21,7 @@ func TestRegistryNamesEveryTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	typed := map[string]bool{
-		rules.Topic: false, catalog.Topic: false, keys.Topic: false,
+		rules.Topic: false, overrides.Topic: false, catalog.Topic: false, keys.Topic: false,
 		usage.Topic: false, deadletters.Topic: false,
 	}
 	for _, topic := range topics {

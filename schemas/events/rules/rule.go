@@ -30,6 +30,12 @@ const (
 	QuotaPrepaid  = "prepaid"
 )
 
+// What a quota that is nearly used up does with a request that costs more.
+const (
+	OverdraftNone = "none"
+	OverdraftOnce = "once"
+)
+
 // Modes.
 const (
 	ModeEnforce = "enforce"
@@ -116,6 +122,24 @@ type Limit struct {
 	Timezone  string `json:"timezone,omitempty"`
 	AnchorDay int    `json:"anchorDay,omitempty"`
 	WeekStart string `json:"weekStart,omitempty"`
-	Rollover  *int64 `json:"rollover,omitempty"`
+	// Rollover is how many unused units of a period may be carried into the next.
+	Rollover *int64 `json:"rollover,omitempty"`
+	// Overdraft is none or once: the request that takes the last unit may take
+	// more than are left.
 	Overdraft string `json:"overdraft,omitempty"`
+	// Previous are the calendars a renewing quota counted by before this one,
+	// the oldest first: a change of timezone, anchorDay or weekStart takes effect
+	// at the end of the running period. The control plane writes it; what a
+	// caller sends here is ignored.
+	Previous []Calendar `json:"previous,omitempty"`
+}
+
+// Calendar is how a quota's period was cut before a change.
+type Calendar struct {
+	Timezone  string `json:"timezone,omitempty"`
+	AnchorDay int    `json:"anchorDay,omitempty"`
+	WeekStart string `json:"weekStart,omitempty"`
+	// Until is the first instant that the next calendar holds; the end of a
+	// period of this one.
+	Until time.Time `json:"until"`
 }
