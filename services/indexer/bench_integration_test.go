@@ -14,7 +14,6 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-platform/sluice/libs/servertest"
@@ -95,22 +94,7 @@ func (b *bench) start(store usagestore.Store) (s *Service, stop func()) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			b.t.Errorf("indexer: %v", err)
-		}
-	}
-	b.t.Cleanup(stop)
-	return s, stop
+	return s, servertest.Run(b.t, "indexer", s.Run)
 }
 
 func event(n int) usage.Event {
@@ -179,23 +163,7 @@ func (b *bench) waitDocuments(want int) {
 // uncommitted is how many records the group has not committed.
 func (b *bench) uncommitted() int64 {
 	b.t.Helper()
-	admin := kadm.NewClient(b.client)
-	ends, err := admin.ListEndOffsets(b.t.Context(), b.cfg.Topic(usage.Topic))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	committed, err := admin.FetchOffsets(b.t.Context(), b.cfg.Topic(DefaultConfig().Group))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var left int64
-	ends.Each(func(o kadm.ListedOffset) {
-		left += o.Offset
-		if c, ok := committed.Lookup(o.Topic, o.Partition); ok {
-			left -= max(0, c.At)
-		}
-	})
-	return left
+	return servertest.Uncommitted(b.t, b.client, b.cfg.Topic(usage.Topic), b.cfg.Topic(DefaultConfig().Group))
 }
 
 func (b *bench) waitCommitted() {

@@ -3,7 +3,6 @@
 package keeper
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sluice-platform/sluice/libs/migrate"
@@ -97,22 +95,8 @@ func (b *bench) newKeeper(every time.Duration) *Service {
 
 // start runs a keeper; the returned function stops it and waits.
 func (b *bench) start(s *Service) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			b.t.Errorf("keeper: %v", err)
-		}
-	}
-	b.t.Cleanup(stop)
-	return stop
+	b.t.Helper()
+	return servertest.Run(b.t, "keeper", s.Run)
 }
 
 // counterOf names tenants' quota counters as gateways do.
@@ -182,23 +166,7 @@ func want(counters, n int) map[string]row {
 // uncommitted is how many records the group has not committed.
 func (b *bench) uncommitted() int64 {
 	b.t.Helper()
-	admin := kadm.NewClient(b.client)
-	ends, err := admin.ListEndOffsets(b.t.Context(), b.cfg.Topic(usage.Topic))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	committed, err := admin.FetchOffsets(b.t.Context(), b.cfg.Topic(DefaultConfig().Group))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var left int64
-	ends.Each(func(o kadm.ListedOffset) {
-		left += o.Offset
-		if c, ok := committed.Lookup(o.Topic, o.Partition); ok {
-			left -= max(0, c.At)
-		}
-	})
-	return left
+	return servertest.Uncommitted(b.t, b.client, b.cfg.Topic(usage.Topic), b.cfg.Topic(DefaultConfig().Group))
 }
 
 func (b *bench) waitCommitted() {
