@@ -1,64 +1,87 @@
 package period
 
-import "time"
-
-// Unit is the length of a period.
-type Unit uint8
-
-// Units.
-const (
-	// UnitMonth is a calendar month.
-	UnitMonth Unit = iota
+import (
+	"strconv"
+	"time"
+	"unique"
 )
 
-// Names of units as rules write them.
-const NameMonth = "month"
-
-// String returns the unit as rules write it.
-func (u Unit) String() string {
-	if u == UnitMonth {
-		return NameMonth
-	}
-	return "unknown"
-}
-
 // Calendar says how time is cut into periods. The zero value is the calendar
-// month in UTC. It is comparable, and safe for concurrent use.
+// month in UTC. It is comparable (equal calendars are ==), fit to be a map key,
+// immutable, and safe for concurrent use.
 type Calendar struct {
-	unit Unit
+	h unique.Handle[plan]
 }
+
+// plan is what a Calendar stands for. Equal plans share one handle, so every
+// field must be canonical: locations come from load only.
+type plan struct {
+	unit      Unit
+	anchor    uint8
+	weekStart time.Weekday
+	loc       *time.Location
+	name      string
+	// change is of changed calendars; of the fields above they have unit and name.
+	change
+}
+
+var utcMonth = plan{unit: UnitMonth, loc: time.UTC, anchor: 1, weekStart: time.Monday}
 
 // Month returns the calendar of months in UTC that begin on the first.
-func Month() Calendar { return Calendar{unit: UnitMonth} }
+func Month() Calendar { return Calendar{} }
+
+func (c Calendar) plan() plan {
+	if c == (Calendar{}) {
+		p := utcMonth
+		p.name = NameMonth
+		return p
+	}
+	return c.h.Value()
+}
 
 // Unit returns the length of the calendar's periods.
-func (c Calendar) Unit() Unit { return c.unit }
+func (c Calendar) Unit() Unit { return c.plan().unit }
 
-// String names the calendar inside counter keys; it must never change for a
-// calendar in use, since it is part of each counter's identity.
-func (c Calendar) String() string { return c.unit.String() }
+// String names the calendar: its unit, +anchor day or +week start where that is
+// not the default, @zone where that is not UTC; as in month, week+sunday,
+// month+15@Europe/Istanbul. It is part of counters' identity, so it must never
+// change; it holds none of : { } % and space. A changed calendar has a name for
+// logs only: keys take that of Bounds.Calendar.
+func (c Calendar) String() string { return c.plan().name }
 
-// Bounds is one period of a calendar.
-type Bounds struct {
-	// ID names the period within its calendar, such as 202607. Ids of one
-	// calendar sort as their periods do.
-	ID string
-	// Start is the first instant, End the first instant after; UTC.
-	Start, End time.Time
-}
-
-// Contains reports whether t lies in [Start, End).
-func (b Bounds) Contains(t time.Time) bool {
-	return !t.Before(b.Start) && t.Before(b.End)
-}
-
-// At returns the period that holds t; t may be in any zone.
-func (c Calendar) At(t time.Time) Bounds {
-	t = t.UTC()
-	start := time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
-	return Bounds{
-		ID:    start.Format("200601"),
-		Start: start,
-		End:   start.AddDate(0, 1, 0),
+// describe puts the day before the zone: zones are called things like Etc/GMT+5.
+func (p *plan) describe() string {
+	name := p.unit.String()
+	if p.anchor != 1 {
+		name += "+" + strconv.Itoa(int(p.anchor))
 	}
+	if p.weekStart != time.Monday {
+		name += "+" + weekdays[p.weekStart]
+	}
+	if p.loc != time.UTC {
+		name += "@" + p.loc.String()
+	}
+	return name
+}
+
+// At returns the period that holds t; t may be in any zone, and of years 1 to
+// 9999. It allocates the id only.
+func (c Calendar) At(t time.Time) Bounds {
+	p := c.plan()
+	if p.changed() {
+		return p.change.at(t)
+	}
+	switch p.unit {
+	case UnitNever:
+		return Bounds{ID: "all", Calendar: c}
+	case UnitHour:
+		start, end := hourAt(p.loc, t.Unix())
+		return bounds(c, hourID(start), start, end)
+	}
+	wall, start, end := p.datesAt(t.Unix())
+	return bounds(c, p.dateID(wall), start, end)
+}
+
+func bounds(c Calendar, id string, start, end int64) Bounds {
+	return Bounds{ID: id, Calendar: c, Start: time.Unix(start, 0).UTC(), End: time.Unix(end, 0).UTC()}
 }

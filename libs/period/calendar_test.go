@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/sluice-platform/sluice/libs/period"
 )
 
@@ -18,51 +16,214 @@ func instant(t *testing.T, s string) time.Time {
 	return v
 }
 
+func calendar(t testing.TB, s period.Spec) period.Calendar {
+	t.Helper()
+	c, err := period.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// want is the period that holds an instant; start and end are written with the
+// zone's offset, so that a reader sees the local time.
+type want struct{ at, id, start, end string }
+
+func check(t *testing.T, c period.Calendar, cases []want) {
+	t.Helper()
+	for _, w := range cases {
+		b := c.At(instant(t, w.at))
+		if b.ID != w.id || !b.Start.Equal(instant(t, w.start)) || !b.End.Equal(instant(t, w.end)) {
+			t.Errorf("%s at %s = %s [%s, %s), want %s [%s, %s)", c, w.at,
+				b.ID, b.Start.Format(time.RFC3339), b.End.Format(time.RFC3339), w.id, w.start, w.end)
+		}
+		if b.Start.Location() != time.UTC || b.End.Location() != time.UTC {
+			t.Errorf("%s at %s: bounds are not in UTC", c, w.at)
+		}
+	}
+}
+
 func TestMonthAt(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ at, id, start, end string }{
+	check(t, period.Month(), []want{
 		{"2026-07-23T14:32:07Z", "202607", "2026-07-01T00:00:00Z", "2026-08-01T00:00:00Z"},
 		{"2026-07-01T00:00:00Z", "202607", "2026-07-01T00:00:00Z", "2026-08-01T00:00:00Z"},
 		{"2026-07-31T23:59:59.999999999Z", "202607", "2026-07-01T00:00:00Z", "2026-08-01T00:00:00Z"},
 		{"2026-12-31T23:59:59.999999Z", "202612", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"},
 		{"2027-01-01T00:00:00Z", "202701", "2027-01-01T00:00:00Z", "2027-02-01T00:00:00Z"},
 		{"2028-02-29T12:00:00Z", "202802", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"},
+		{"1969-12-31T23:59:59.5Z", "196912", "1969-12-01T00:00:00Z", "1970-01-01T00:00:00Z"},
 		// Another zone's first of the month is still the last of UTC's.
 		{"2026-08-01T01:00:00+03:00", "202607", "2026-07-01T00:00:00Z", "2026-08-01T00:00:00Z"},
 		{"2026-12-31T20:00:00-05:00", "202701", "2027-01-01T00:00:00Z", "2027-02-01T00:00:00Z"},
-	} {
-		b := period.Month().At(instant(t, tc.at))
-		if b.ID != tc.id || !b.Start.Equal(instant(t, tc.start)) || !b.End.Equal(instant(t, tc.end)) {
-			t.Errorf("At(%s) = %s [%s, %s), want %s [%s, %s)", tc.at, b.ID, b.Start, b.End, tc.id, tc.start, tc.end)
-		}
-	}
-}
-
-// Periods tile time: no instant is in two of them or in none.
-func TestMonthsTile(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		at := time.UnixMicro(rapid.Int64Range(0, 4102444800_000000).Draw(t, "µs"))
-		b := period.Month().At(at)
-		if !b.Contains(at) {
-			t.Fatalf("%s is not in its own period [%s, %s)", at, b.Start, b.End)
-		}
-		next, last := period.Month().At(b.End), period.Month().At(b.Start.Add(-1))
-		if !next.Start.Equal(b.End) || !last.End.Equal(b.Start) {
-			t.Fatalf("gap round %s: %s, %s", b.ID, last.End, next.Start)
-		}
-		if next.ID <= b.ID || last.ID >= b.ID {
-			t.Fatalf("ids do not sort: %s %s %s", last.ID, b.ID, next.ID)
-		}
 	})
 }
 
-func TestNamesAreStable(t *testing.T) {
+func TestAnchoredMonthAt(t *testing.T) {
 	t.Parallel()
-	if got := period.Month().String(); got != "month" {
-		t.Fatalf("the calendar's name is part of counter keys; got %q", got)
+	check(t, calendar(t, period.Spec{Unit: "month", AnchorDay: 31}), []want{
+		{"2026-01-30T23:59:59Z", "202512", "2025-12-31T00:00:00Z", "2026-01-31T00:00:00Z"},
+		{"2026-01-31T00:00:00Z", "202601", "2026-01-31T00:00:00Z", "2026-02-28T00:00:00Z"},
+		{"2026-02-28T00:00:00Z", "202602", "2026-02-28T00:00:00Z", "2026-03-31T00:00:00Z"},
+		{"2026-03-30T12:00:00Z", "202602", "2026-02-28T00:00:00Z", "2026-03-31T00:00:00Z"},
+		{"2026-03-31T00:00:00Z", "202603", "2026-03-31T00:00:00Z", "2026-04-30T00:00:00Z"},
+		{"2028-02-28T23:00:00Z", "202801", "2028-01-31T00:00:00Z", "2028-02-29T00:00:00Z"},
+		{"2028-02-29T00:00:00Z", "202802", "2028-02-29T00:00:00Z", "2028-03-31T00:00:00Z"},
+		{"2026-12-31T00:00:00Z", "202612", "2026-12-31T00:00:00Z", "2027-01-31T00:00:00Z"},
+	})
+	check(t, calendar(t, period.Spec{Unit: "month", AnchorDay: 29}), []want{
+		{"2028-02-29T00:00:00Z", "202802", "2028-02-29T00:00:00Z", "2028-03-29T00:00:00Z"},
+		{"2027-02-28T00:00:00Z", "202702", "2027-02-28T00:00:00Z", "2027-03-29T00:00:00Z"},
+	})
+	check(t, calendar(t, period.Spec{Unit: "month", AnchorDay: 15, Zone: "Europe/Istanbul"}), []want{
+		{"2026-07-14T20:59:59Z", "202606", "2026-06-15T00:00:00+03:00", "2026-07-15T00:00:00+03:00"},
+		{"2026-07-14T21:00:00Z", "202607", "2026-07-15T00:00:00+03:00", "2026-08-15T00:00:00+03:00"},
+	})
+	// Clocks change within the month: the month is an hour short, or long.
+	check(t, calendar(t, period.Spec{Unit: "month", Zone: "Europe/Paris"}), []want{
+		{"2026-03-31T21:59:59Z", "202603", "2026-03-01T00:00:00+01:00", "2026-04-01T00:00:00+02:00"},
+		{"2026-10-31T22:59:59Z", "202610", "2026-10-01T00:00:00+02:00", "2026-11-01T00:00:00+01:00"},
+	})
+}
+
+func TestDayAt(t *testing.T) {
+	t.Parallel()
+	for zone, cases := range map[string][]want{
+		"UTC": {
+			{"2026-07-23T00:00:00Z", "20260723", "2026-07-23T00:00:00Z", "2026-07-24T00:00:00Z"},
+			{"2028-02-29T23:59:59Z", "20280229", "2028-02-29T00:00:00Z", "2028-03-01T00:00:00Z"},
+			{"2026-12-31T23:59:59Z", "20261231", "2026-12-31T00:00:00Z", "2027-01-01T00:00:00Z"},
+		},
+		// A day of 23 hours and one of 25.
+		"Europe/Paris": {
+			{"2026-03-29T12:00:00Z", "20260329", "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00"},
+			{"2026-10-25T00:30:00Z", "20261025", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00"},
+			{"2026-10-25T01:30:00Z", "20261025", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00"},
+		},
+		// The tenant's day is not UTC's.
+		"Pacific/Auckland": {
+			{"2026-07-22T12:00:00Z", "20260723", "2026-07-23T00:00:00+12:00", "2026-07-24T00:00:00+12:00"},
+			{"2026-07-22T11:59:59Z", "20260722", "2026-07-22T00:00:00+12:00", "2026-07-23T00:00:00+12:00"},
+		},
+		"America/New_York": {
+			{"2026-07-23T03:59:59Z", "20260722", "2026-07-22T00:00:00-04:00", "2026-07-23T00:00:00-04:00"},
+		},
+		// Midnight skipped: the day begins at one.
+		"America/Sao_Paulo": {
+			{"2018-11-04T02:59:59Z", "20181103", "2018-11-03T00:00:00-03:00", "2018-11-04T01:00:00-02:00"},
+			{"2018-11-04T03:00:00Z", "20181104", "2018-11-04T01:00:00-02:00", "2018-11-05T00:00:00-02:00"},
+			// Set back at midnight, to eleven: still the same day.
+			{"2018-02-18T02:30:00Z", "20180217", "2018-02-17T00:00:00-02:00", "2018-02-18T00:00:00-03:00"},
+		},
+		"Africa/Cairo": {
+			{"2026-04-24T12:00:00Z", "20260424", "2026-04-24T01:00:00+03:00", "2026-04-25T00:00:00+03:00"},
+			{"2026-10-29T21:30:00Z", "20261029", "2026-10-29T00:00:00+03:00", "2026-10-30T00:00:00+02:00"},
+		},
+		// Set back at one past midnight: the second midnight begins no day.
+		"America/St_Johns": {
+			{"2010-11-07T02:30:30Z", "20101107", "2010-11-07T00:00:00-02:30", "2010-11-08T00:00:00-03:30"},
+			{"2010-11-07T02:31:00Z", "20101107", "2010-11-07T00:00:00-02:30", "2010-11-08T00:00:00-03:30"},
+			{"2010-11-07T02:29:59Z", "20101106", "2010-11-06T00:00:00-02:30", "2010-11-07T00:00:00-02:30"},
+		},
+		// Half an hour of daylight saving.
+		"Australia/Lord_Howe": {
+			{"2026-10-04T00:00:00Z", "20261004", "2026-10-04T00:00:00+10:30", "2026-10-05T00:00:00+11:00"},
+			{"2026-04-05T00:00:00Z", "20260405", "2026-04-05T00:00:00+11:00", "2026-04-06T00:00:00+10:30"},
+		},
+		// There was no 30 December.
+		"Pacific/Apia": {
+			{"2011-12-30T09:59:59Z", "20111229", "2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00"},
+			{"2011-12-30T10:00:00Z", "20111231", "2011-12-31T00:00:00+14:00", "2012-01-01T00:00:00+14:00"},
+		},
+	} {
+		check(t, calendar(t, period.Spec{Unit: "day", Zone: zone}), cases)
 	}
-	if period.Month() != (period.Calendar{}) {
-		t.Fatal("the zero value is no longer the UTC month")
+	// An anchor on the day that was not.
+	check(t, calendar(t, period.Spec{Unit: "month", Zone: "Pacific/Apia", AnchorDay: 30}), []want{
+		{"2011-12-30T09:59:59Z", "201111", "2011-11-30T00:00:00-10:00", "2011-12-31T00:00:00+14:00"},
+		{"2011-12-30T10:00:00Z", "201112", "2011-12-31T00:00:00+14:00", "2012-01-30T00:00:00+14:00"},
+	})
+}
+
+func TestWeekAt(t *testing.T) {
+	t.Parallel()
+	check(t, calendar(t, period.Spec{Unit: "week"}), []want{
+		{"2026-07-19T23:59:59Z", "20260713", "2026-07-13T00:00:00Z", "2026-07-20T00:00:00Z"},
+		{"2026-07-20T00:00:00Z", "20260720", "2026-07-20T00:00:00Z", "2026-07-27T00:00:00Z"},
+		{"2027-01-01T00:00:00Z", "20261228", "2026-12-28T00:00:00Z", "2027-01-04T00:00:00Z"},
+		{"1969-12-31T00:00:00Z", "19691229", "1969-12-29T00:00:00Z", "1970-01-05T00:00:00Z"},
+	})
+	check(t, calendar(t, period.Spec{Unit: "week", WeekStart: "sunday", Zone: "Europe/Paris"}), []want{
+		{"2026-03-28T22:59:59Z", "20260322", "2026-03-22T00:00:00+01:00", "2026-03-29T00:00:00+01:00"},
+		{"2026-03-28T23:00:00Z", "20260329", "2026-03-29T00:00:00+01:00", "2026-04-05T00:00:00+02:00"},
+	})
+	check(t, calendar(t, period.Spec{Unit: "week", WeekStart: "saturday"}), []want{
+		{"2026-07-24T23:59:59Z", "20260718", "2026-07-18T00:00:00Z", "2026-07-25T00:00:00Z"},
+	})
+}
+
+func TestYearAt(t *testing.T) {
+	t.Parallel()
+	check(t, calendar(t, period.Spec{Unit: "year"}), []want{
+		{"2026-12-31T23:59:59.999999999Z", "2026", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{"2027-01-01T00:00:00Z", "2027", "2027-01-01T00:00:00Z", "2028-01-01T00:00:00Z"},
+	})
+	check(t, calendar(t, period.Spec{Unit: "year", Zone: "Asia/Tokyo"}), []want{
+		{"2026-12-31T15:00:00Z", "2027", "2027-01-01T00:00:00+09:00", "2028-01-01T00:00:00+09:00"},
+	})
+}
+
+func TestHourAt(t *testing.T) {
+	t.Parallel()
+	for zone, cases := range map[string][]want{
+		"UTC": {
+			{"2026-07-23T14:32:07Z", "2026072314", "2026-07-23T14:00:00Z", "2026-07-23T15:00:00Z"},
+			{"1969-12-31T23:59:59.5Z", "1969123123", "1969-12-31T23:00:00Z", "1970-01-01T00:00:00Z"},
+		},
+		"Asia/Kolkata": {
+			{"2026-07-23T14:29:59Z", "202607231330", "2026-07-23T19:00:00+05:30", "2026-07-23T20:00:00+05:30"},
+			{"2026-07-23T14:30:00Z", "202607231430", "2026-07-23T20:00:00+05:30", "2026-07-23T21:00:00+05:30"},
+		},
+		"Asia/Kathmandu": {
+			{"2026-07-23T14:32:07Z", "202607231415", "2026-07-23T20:00:00+05:45", "2026-07-23T21:00:00+05:45"},
+		},
+		// Two o'clock twice, two periods; two o'clock never, none.
+		"Europe/Paris": {
+			{"2026-10-25T00:30:00Z", "2026102500", "2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00"},
+			{"2026-10-25T01:30:00Z", "2026102501", "2026-10-25T02:00:00+01:00", "2026-10-25T03:00:00+01:00"},
+			{"2026-03-29T00:30:00Z", "2026032900", "2026-03-29T01:00:00+01:00", "2026-03-29T03:00:00+02:00"},
+		},
+		// Half an hour's change cuts an hour in two.
+		"Australia/Lord_Howe": {
+			{"2026-04-04T14:59:59Z", "2026040414", "2026-04-05T01:00:00+11:00", "2026-04-05T02:00:00+11:00"},
+			{"2026-04-04T15:00:00Z", "2026040415", "2026-04-05T01:30:00+10:30", "2026-04-05T02:00:00+10:30"},
+			{"2026-04-04T15:30:00Z", "202604041530", "2026-04-05T02:00:00+10:30", "2026-04-05T03:00:00+10:30"},
+			{"2026-10-03T15:29:59Z", "202610031430", "2026-10-04T01:00:00+10:30", "2026-10-04T02:00:00+10:30"},
+			{"2026-10-03T15:45:00Z", "202610031530", "2026-10-04T02:30:00+11:00", "2026-10-04T03:00:00+11:00"},
+			{"2026-10-03T16:00:00Z", "2026100316", "2026-10-04T03:00:00+11:00", "2026-10-04T04:00:00+11:00"},
+		},
+		// 0:16:08 behind UTC until 1912: seconds too.
+		"Africa/Abidjan": {
+			{"1911-06-01T12:00:00Z", "19110601111608", "1911-06-01T11:16:08Z", "1911-06-01T12:16:08Z"},
+		},
+	} {
+		check(t, calendar(t, period.Spec{Unit: "hour", Zone: zone}), cases)
+	}
+}
+
+func TestNever(t *testing.T) {
+	t.Parallel()
+	c := calendar(t, period.Spec{Unit: "never"})
+	for _, at := range []string{"1900-01-01T00:00:00Z", "2026-07-23T14:32:07Z", "9999-12-31T23:59:59Z"} {
+		b := c.At(instant(t, at))
+		if b.ID != "all" || !b.Endless() || !b.Start.IsZero() || !b.Contains(instant(t, at)) {
+			t.Errorf("never at %s = %+v", at, b)
+		}
+	}
+	if got := c.At(time.Unix(0, 0)).Prorate(7); got != 7 {
+		t.Errorf("prorated over an endless period: %d", got)
+	}
+	if period.Month().At(time.Unix(0, 0)).Endless() {
+		t.Error("a month is endless")
 	}
 }
