@@ -1,103 +1,99 @@
 package limit
 
 import (
-	"errors"
-	"fmt"
-	"math/bits"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/period"
 )
 
-// MaxInteger is the largest number a limit, burst or cost may be: Lua's
-// numbers are doubles, which are exact up to here.
-const MaxInteger = 1 << 53
-
-// MaxRefill bounds the time a rested gcra counter stands for: burst × window ÷
-// limit. Together with MaxGCRALimit it keeps every sum the script makes of
-// microseconds since the epoch below 2^53 until the year 2100.
-const MaxRefill = (1 << 51) * time.Microsecond
-
-// MaxGCRALimit bounds gcra's limit: twice the remainder, which is below limit,
-// must stay exact.
-const MaxGCRALimit = 1 << 52
-
 // Counter is one counter of a request and how it is judged this time.
 type Counter struct {
-	// Key is the counter's identity (schemas/redis/KEYS.md), without a
-	// deployment's prefix and without a quota's period.
+	// Key is the counter's identity (schemas/redis/KEYS.md) without a
+	// deployment's prefix. A renewing quota's ends before its calendar, as in
+	// {t:acme}:t::reports:quota; stores append the period's name.
 	Key       string
 	Algorithm Algorithm
-	// Limit is units per Window or period; 0 denies everything.
+	// Limit is units per Window or period; 0 denies everything. Prepaid quotas
+	// have Granted instead.
 	Limit int64
-	// Burst is gcra's capacity in units, at least 1 unless Limit is 0.
+	// Burst is the capacity of gcra and tokenBucket in units, at least 1 unless
+	// Limit is 0.
 	Burst int64
-	// Unlimited counts and never denies; Limit and Burst mean nothing then.
+	// Unlimited counts and never denies; Limit, Burst and Granted mean nothing
+	// then.
 	Unlimited bool
-	// Window is of rates; whole seconds.
+	// Window is of rates; whole seconds, up to MaxWindow.
 	Window time.Duration
-	// Calendar is of quotas.
+	// Calendar is of renewing quotas. In a period that a change of calendar
+	// made short, Limit counts for its share (period.Bounds.Prorate).
 	Calendar period.Calendar
-	// Cost is the units to take, 0 to MaxInteger; 0 only looks.
+	// Prepaid says of an OverdraftQuota that it is a prepaid one.
+	Prepaid bool
+	// Granted is all that was ever granted to a prepaid quota; it only grows.
+	Granted int64
+	// Rollover is the most units that a renewing quota carries over from the
+	// last period, where they were left; they are spent first, and are carried
+	// once. 0 is none. What is carried is fixed by a period's first charge.
+	Rollover int64
+	// Since is when a quota with Rollover was first granted. A last period in
+	// which nothing was charged leaves its units only if it ended after Since;
+	// of the zero Since it leaves none.
+	Since time.Time
+	// Cost is the units to take, up to MaxInteger; 0 only looks. A negative
+	// cost gives back, never below nothing used, and is never denied itself.
 	Cost int64
+	// At is of refunds and of Force: when the units were used. A window that
+	// has ended since stays as it was; a quota's period is that of At. Zero is now.
+	At time.Time
+	// Shadow counters are judged and charged each alone, in counters of their
+	// own: they deny nothing, and are charged when they would pass themselves.
+	Shadow bool
+	// Force charges whatever the state is and whatever other counters say: for
+	// settling what was used already. The numbers stay exact beyond the limit.
+	Force bool
 }
+
+// shadowSuffix keeps the use that shadow rules count apart from what is
+// enforced: both may count one subject and metric.
+const shadowSuffix = ":shadow"
+
+// Identity returns Key, and for shadow counters the key of their own.
+func (c *Counter) Identity() string {
+	if c.Shadow {
+		return c.Key + shadowSuffix
+	}
+	return c.Key
+}
+
+// Apart reports whether the counter is judged alone, outside all or nothing.
+func (c *Counter) Apart() bool { return c.Shadow || c.Force }
 
 // Capacity is the largest cost that a rested counter lets pass.
 func (c *Counter) Capacity() int64 {
-	if c.Algorithm == GCRA {
+	switch {
+	case c.Algorithm.Bucket():
 		return c.Burst
+	case c.Wallet():
+		return c.Granted
 	}
 	return c.Limit
 }
 
-// Errors of Check.
-var errCounter = errors.New("invalid counter")
-
-// Check reports counters no store can judge exactly. libs/rule refuses the
-// rules that would make them, so an error here is a programming error.
-func (c *Counter) Check() error {
-	switch {
-	case c.Cost < 0 || c.Cost > MaxInteger:
-		return fmt.Errorf("%w %s: cost %d", errCounter, c.Key, c.Cost)
-	case c.Limit < 0 || c.Limit > MaxInteger:
-		return fmt.Errorf("%w %s: limit %d", errCounter, c.Key, c.Limit)
-	case c.Algorithm == RenewingQuota:
-		return nil
-	case c.Algorithm != GCRA && c.Algorithm != FixedWindow:
-		return fmt.Errorf("%w %s: algorithm %d", errCounter, c.Key, c.Algorithm)
-	case c.Window < time.Second || c.Window%time.Second != 0:
-		return fmt.Errorf("%w %s: window %s", errCounter, c.Key, c.Window)
-	case c.Algorithm == GCRA && !c.Unlimited && c.Limit > 0:
-		if _, ok := RefillTime(c.Limit, c.Window, c.Burst); !ok || c.Burst < 1 || c.Limit > MaxGCRALimit {
-			return fmt.Errorf("%w %s: burst %d at %d per %s", errCounter, c.Key, c.Burst, c.Limit, c.Window)
-		}
-	}
-	return nil
+// Wallet reports a prepaid quota, with overdraft or without.
+func (c *Counter) Wallet() bool {
+	return c.Algorithm == PrepaidQuota || c.Algorithm == OverdraftQuota && c.Prepaid
 }
 
-// RefillTime returns how long limit units per window need for n units, rounded
-// down to microseconds; ok is false above MaxRefill.
-func RefillTime(limit int64, window time.Duration, n int64) (d time.Duration, ok bool) {
-	micros, _, ok := Emission(limit, window, n)
-	if !ok {
-		return 0, false
-	}
-	return time.Duration(micros) * time.Microsecond, true
-}
+// Renews reports a quota that counts in calendar periods.
+func (c *Counter) Renews() bool { return c.Algorithm.Quota() && !c.Wallet() }
 
-// Emission returns n × window ÷ limit in microseconds, exactly: whole
-// microseconds and rem ÷ limit of one. ok is false above MaxRefill.
-func Emission(limit int64, window time.Duration, n int64) (micros, rem int64, ok bool) {
-	if limit <= 0 || n < 0 || window < 0 {
-		return 0, 0, false
+// Overdraws reports a quota that may go below zero once.
+func (c *Counter) Overdraws() bool { return c.Algorithm == OverdraftQuota }
+
+// Time returns when the counter's units count, at a clock that shows now.
+func (c *Counter) Time(now time.Time) time.Time {
+	if c.At.IsZero() || c.Cost >= 0 && !c.Force {
+		return now
 	}
-	hi, lo := bits.Mul64(uint64(n), uint64(window.Microseconds()))
-	if hi >= uint64(limit) {
-		return 0, 0, false
-	}
-	q, r := bits.Div64(hi, lo, uint64(limit))
-	if q > uint64(MaxRefill.Microseconds()) {
-		return 0, 0, false
-	}
-	return int64(q), int64(r), true
+	return c.At
 }

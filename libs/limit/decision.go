@@ -8,18 +8,27 @@ import (
 
 // State is what one counter said, from the atomic step of its decision.
 type State struct {
-	// Key is the counter's identity; of a quota with its period, such as
-	// {t:acme}:t::reports:quota:month:202607.
+	// Key is the counter's identity; of a renewing quota with its period, such
+	// as {t:acme}:t::reports:quota:month:202607; of a shadow counter its own.
 	Key string
 	// Allowed is this counter's own judgement: a request is denied when one
 	// counter denies it, and the others stay as they were.
 	Allowed bool
-	// Never says that waiting does not help: cost above capacity, or limit 0.
+	// Never says that waiting does not help: cost above capacity, limit 0, or a
+	// prepaid balance that only a top-up can raise.
 	Never bool
+	// Shadow echoes Counter.Shadow: the state says what would have been.
+	Shadow bool
+	// Broken says of a counter judged apart (Counter.Apart) that its key holds
+	// something else; nothing is known of it, and nothing was charged to it.
+	Broken bool
 	// Unlimited says that Limit and Remaining mean nothing.
 	Unlimited bool
-	// Limit is the counter's limit as it was judged by.
+	// Limit is the counter's limit as it was judged by, of a prepaid quota what
+	// was granted, Carried included.
 	Limit int64
+	// Carried is what a quota with Rollover has from the last period.
+	Carried int64
 	// Remaining is the units left after this decision, 0 to capacity. A denied
 	// decision took none.
 	Remaining int64
@@ -29,14 +38,17 @@ type State struct {
 	// RetryAfter is the time after which the same cost would pass if nothing
 	// else came; 0 when Allowed or Never.
 	RetryAfter time.Duration
-	// Consumed and Refunded are a quota's totals in its period after this
-	// decision; both only ever grow.
-	Consumed, Refunded int64
+	// Consumed, Refunded and (of prepaid quotas) Forfeited are a quota's totals
+	// after this decision, of a renewing one in its period; they only ever grow.
+	// Used is Consumed - Refunded + Forfeited, which Force and overdraft can
+	// bring above Limit.
+	Consumed, Refunded, Forfeited int64
 }
 
 // Decision is the answer to all counters of one request.
 type Decision struct {
-	// Allowed means every counter was charged; otherwise none was.
+	// Allowed means that every counter was charged, otherwise none was; those
+	// judged apart (Counter.Apart) neither help nor hinder.
 	Allowed bool
 	// Now is the store's clock at the decision, microseconds, UTC.
 	Now time.Time

@@ -74,7 +74,7 @@ func (m *Model) Decide(ctx context.Context, counters []Counter) (Decision, error
 
 func modelKey(c *Counter, now time.Time) string {
 	if c.Algorithm.Quota() {
-		return c.Key + ":" + c.Calendar.At(now).ID
+		return c.Key + ":" + c.Calendar.At(now).Name()
 	}
 	return c.Key
 }

@@ -60,7 +60,7 @@ func (c *call) decision(counters []limit.Counter, reply []any) (limit.Decision, 
 func fill(st *limit.State, n *limit.Counter, b *period.Bounds, now, x, y int64) {
 	switch {
 	case n.Algorithm == limit.RenewingQuota:
-		st.Key = n.Key + ":" + b.ID
+		st.Key = n.Key + ":" + b.Name()
 		st.Consumed = x
 		fillWindow(st, n, now, x, b.End.UnixMicro())
 	case n.Limit == 0:

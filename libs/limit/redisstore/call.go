@@ -64,7 +64,7 @@ func (c *call) build(s *Store, counters []limit.Counter, now time.Time) {
 		key := s.prefix + n.Key
 		if n.Algorithm.Quota() {
 			b = s.periodAt(n.Calendar, now)
-			key = s.prefix + n.Key + ":" + b.ID + consumedSuffix
+			key = s.prefix + n.Key + ":" + b.Name() + consumedSuffix
 		}
 		c.sent, c.bounds = append(c.sent, len(c.keys)), append(c.bounds, b)
 		c.keys = append(c.keys, key)

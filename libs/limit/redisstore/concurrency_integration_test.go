@@ -71,7 +71,7 @@ func TestNeverOverTheLimit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]limit.Counter{
 		"fixedWindow": {Key: "{t:a}:t::m:fixed:31536000", Algorithm: limit.FixedWindow, Limit: 100, Window: 365 * 24 * time.Hour, Cost: 1},
-		"quota":       {Key: "{t:a}:t::m:quota:month", Algorithm: limit.RenewingQuota, Limit: 100, Cost: 1},
+		"quota":       {Key: "{t:a}:t::m:quota", Algorithm: limit.RenewingQuota, Limit: 100, Cost: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,10 +98,10 @@ func TestGCRANeverOverBurstAndRefill(t *testing.T) {
 // what their tenant's let through.
 func TestAllOrNothingUnderContention(t *testing.T) {
 	t.Parallel()
-	tenant := limit.Counter{Key: "{t:a}:t::m:quota:month", Algorithm: limit.RenewingQuota, Limit: 100, Cost: 1}
+	tenant := limit.Counter{Key: "{t:a}:t::m:quota", Algorithm: limit.RenewingQuota, Limit: 100, Cost: 1}
 	user := func(client int) limit.Counter {
 		c := tenant
-		c.Key, c.Limit = fmt.Sprintf("{t:a}:u:u%d:m:quota:month", client), 1000
+		c.Key, c.Limit = fmt.Sprintf("{t:a}:u:u%d:m:quota", client), 1000
 		return c
 	}
 	a, b := newStores(t)

@@ -68,7 +68,7 @@ func gcra(n, burst int64) limit.Counter {
 }
 
 func quota(n int64) limit.Counter {
-	return limit.Counter{Key: "{t:a}:t::m:quota:month", Algorithm: limit.RenewingQuota, Limit: n, Cost: 1}
+	return limit.Counter{Key: "{t:a}:t::m:quota", Algorithm: limit.RenewingQuota, Limit: n, Cost: 1}
 }
 
 func withCost(c limit.Counter, cost int64) limit.Counter {
@@ -222,7 +222,7 @@ func TestBrokenKeyChargesNothing(t *testing.T) {
 			broken.Key = "bad"
 			key := "p:bad"
 			if broken.Algorithm.Quota() {
-				key += ":202607:c"
+				key += ":month:202607:c"
 			}
 			spoil(b, key)
 			before := b.server.Dump()
