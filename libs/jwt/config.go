@@ -54,6 +54,13 @@ const (
 	maxCachedTokens     = 1 << 20
 )
 
+// Check returns every mistake of the configuration, each with the setting's
+// name, nil without one.
+func (c Config) Check() error {
+	_, err := c.normalized()
+	return err
+}
+
 // normalized returns the configuration with its defaults filled in, or every
 // mistake in it, each with the setting's name.
 func (c Config) normalized() (Config, error) {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"os"
 	"time"
+
+	"github.com/sluice-platform/sluice/libs/jwt"
 )
 
 // Config configures a gateway.
@@ -14,6 +16,7 @@ type Config struct {
 	Listen       string         `koanf:"listen" doc:"Address that clients connect to."`
 	H2C          bool           `koanf:"h2c" doc:"Also speak HTTP/2 without TLS, for load balancers that want it."`
 	Identity     IdentityConfig `koanf:"identity"`
+	Answers      AnswersConfig  `koanf:"answers"`
 	Spool        SpoolConfig    `koanf:"spool"`
 	Store        StoreConfig    `koanf:"store"`
 	Server       ServerConfig   `koanf:"server"`
@@ -23,7 +26,22 @@ type Config struct {
 
 // IdentityConfig says whose word about identities is taken.
 type IdentityConfig struct {
-	TrustedCIDRs []string `koanf:"trustedCidrs" doc:"Peers (CIDR) whose X-Tenant-Id, X-User-Id, X-Application-Id and X-Forwarded-* headers are believed. From all others they are removed. Empty: nobody's."`
+	TrustedCIDRs []string      `koanf:"trustedCidrs" doc:"Peers (CIDR) whose X-Tenant-Id, X-User-Id, X-Application-Id, Sluice-Cost and X-Forwarded-* headers are believed. From all others they are removed. Empty: nobody's."`
+	MaxStaleness time.Duration `koanf:"maxStaleness" doc:"How old the table of API keys may be before services with refuseStaleKeys refuse keys (503). 0: they never do."`
+	JWT          JWTConfig     `koanf:"jwt"`
+}
+
+// JWTConfig says whose tokens prove an identity.
+type JWTConfig struct {
+	jwt.Config `koanf:",squash"`
+
+	ForwardToken bool `koanf:"forwardToken" doc:"Whether a token that proved the identity is forwarded to the service too."`
+}
+
+// AnswersConfig shapes what clients are told.
+type AnswersConfig struct {
+	RetryAfterJitter float64 `koanf:"retryAfterJitter" doc:"Largest share of the wait, 0 to 1, that is added to Retry-After so that clients denied together do not come back together; at least 1s and at most 30s where it is not 0."`
+	LegacyHeaders    bool    `koanf:"legacyHeaders" doc:"Also send X-RateLimit-Limit, -Remaining and -Reset (seconds), of the tightest policy. A service can ask for them alone (legacyHeaders in the catalog)."`
 }
 
 // SpoolConfig is where usage events wait for Kafka.
@@ -59,6 +77,8 @@ type UpstreamConfig struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen:       ":8080",
+		Identity:     IdentityConfig{MaxStaleness: time.Minute, JWT: JWTConfig{ForwardToken: true}},
+		Answers:      AnswersConfig{RetryAfterJitter: 0.1},
 		Spool:        SpoolConfig{Dir: "data/spool", SizeBytes: 64 << 20, DrainTimeout: 3 * time.Second},
 		Store:        StoreConfig{KeyPrefix: "sluice:", Timeout: 50 * time.Millisecond},
 		Server:       ServerConfig{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10},
@@ -86,8 +106,27 @@ func (c *Config) check() error {
 			errs = append(errs, fmt.Errorf("gateway.%s must be more than 0, not %s", name, d))
 		}
 	}
-	_, err := c.Identity.prefixes()
-	return errors.Join(append(errs, err)...)
+	errs = append(errs, c.Answers.check(), c.Identity.check())
+	return errors.Join(errs...)
+}
+
+func (c *IdentityConfig) check() error {
+	_, err := c.prefixes()
+	if c.MaxStaleness < 0 {
+		err = errors.Join(err, fmt.Errorf("gateway.identity.maxStaleness must not be negative, not %s", c.MaxStaleness))
+	}
+	if wrong := c.JWT.Check(); wrong != nil {
+		err = errors.Join(err, fmt.Errorf("gateway.identity.jwt: %w", wrong))
+	}
+	return err
+}
+
+func (c *AnswersConfig) check() error {
+	// Written so that NaN fails too.
+	if !(c.RetryAfterJitter >= 0 && c.RetryAfterJitter <= 1) {
+		return fmt.Errorf("gateway.answers.retryAfterJitter must be from 0 to 1, not %v", c.RetryAfterJitter)
+	}
+	return nil
 }
 
 // name is the instance's name: as configured, else the host's.

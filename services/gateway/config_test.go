@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"math"
 	"strings"
 	"testing"
+
+	"github.com/sluice-platform/sluice/libs/jwt"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -19,12 +22,16 @@ func TestDefaultsAreValid(t *testing.T) {
 func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(*Config){
-		"gateway.listen":                func(c *Config) { c.Listen = "" },
-		"gateway.spool.dir":             func(c *Config) { c.Spool.Dir = "" },
-		"gateway.store.timeout":         func(c *Config) { c.Store.Timeout = 0 },
-		"gateway.drainTimeout":          func(c *Config) { c.DrainTimeout = -1 },
-		"gateway.upstream.dialTimeout":  func(c *Config) { c.Upstream.DialTimeout = 0 },
-		"gateway.identity.trustedCidrs": func(c *Config) { c.Identity.TrustedCIDRs = []string{"127.0.0.1"} },
+		"gateway.listen":                               func(c *Config) { c.Listen = "" },
+		"gateway.spool.dir":                            func(c *Config) { c.Spool.Dir = "" },
+		"gateway.store.timeout":                        func(c *Config) { c.Store.Timeout = 0 },
+		"gateway.drainTimeout":                         func(c *Config) { c.DrainTimeout = -1 },
+		"gateway.upstream.dialTimeout":                 func(c *Config) { c.Upstream.DialTimeout = 0 },
+		"gateway.identity.trustedCidrs":                func(c *Config) { c.Identity.TrustedCIDRs = []string{"127.0.0.1"} },
+		"gateway.identity.maxStaleness":                func(c *Config) { c.Identity.MaxStaleness = -1 },
+		"gateway.identity.jwt: issuers[0].issuer":      func(c *Config) { c.Identity.JWT.Issuers = []jwt.Issuer{{}} },
+		"gateway.answers.retryAfterJitter":             func(c *Config) { c.Answers.RetryAfterJitter = math.NaN() },
+		"answers.retryAfterJitter must be from 0 to 1": func(c *Config) { c.Answers.RetryAfterJitter = 1.1 },
 	} {
 		c := DefaultConfig()
 		edit(&c)

@@ -16,6 +16,9 @@ type identity struct {
 	tenant, user, application string
 	// key is the API key that proved it, nil without one.
 	key *apiKey
+	// token is the token that proved it, empty without one. It is never
+	// recorded or logged.
+	token string
 }
 
 // exchange is one request on its way through the stages. One goroutine owns it
@@ -33,6 +36,9 @@ type exchange struct {
 	endpoint *endpoint // nil: the path is not in the catalog
 	path     string    // cleaned, escaped
 	cost     int64
+	// callersCost is what a trusted peer says the request costs, if it does.
+	callersCost   int64
+	costIsCallers bool
 
 	req      rule.Request
 	matches  []rule.Match

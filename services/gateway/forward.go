@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -76,6 +77,9 @@ func (g *gate) rewrite(p *httputil.ProxyRequest) {
 
 	h := p.Out.Header
 	stripClientHeaders(h)
+	if x.who.token != "" && !g.forwardToken {
+		stripAuthorization(h, func(value string) bool { return bearer(value) == x.who.token })
+	}
 	setIfAny(h, headerTenant, x.who.tenant)
 	setIfAny(h, headerUser, x.who.user)
 	setIfAny(h, headerApplication, x.who.application)
@@ -104,19 +108,7 @@ func stripClientHeaders(h http.Header) {
 	h.Del(headerTenant)
 	h.Del(headerUser)
 	h.Del(headerApplication)
-	if values := h[headerAuthorization]; len(values) > 0 {
-		kept := make([]string, 0, len(values))
-		for _, v := range values {
-			if ourBearer(v) == "" {
-				kept = append(kept, v)
-			}
-		}
-		if len(kept) > 0 {
-			h[headerAuthorization] = kept
-		} else {
-			delete(h, headerAuthorization)
-		}
-	}
+	stripAuthorization(h, func(value string) bool { return ourBearer(value) != "" })
 	for name := range h {
 		canonical := name
 		if strings.IndexByte(name, '_') >= 0 {
@@ -129,6 +121,20 @@ func stripClientHeaders(h http.Header) {
 		case canonical == headerAPIKey, canonical == headerTenant, canonical == headerUser, canonical == headerApplication:
 			delete(h, name)
 		}
+	}
+}
+
+// stripAuthorization removes the values of Authorization that ours says are
+// meant for the gate. The slice is the client's request's too and stays whole.
+func stripAuthorization(h http.Header, ours func(value string) bool) {
+	values := h[headerAuthorization]
+	if !slices.ContainsFunc(values, ours) {
+		return
+	}
+	if kept := slices.DeleteFunc(slices.Clone(values), ours); len(kept) > 0 {
+		h[headerAuthorization] = kept
+	} else {
+		delete(h, headerAuthorization)
 	}
 }
 

@@ -40,7 +40,15 @@ type gate struct {
 	tables func() error
 	open   atomic.Bool
 
-	keys    *keyTable
+	keys *keyTable
+	// keysAge is the time since the table of keys was last known to be whole.
+	keysAge      func() time.Duration
+	maxStaleness time.Duration
+	// tokens is nil when no issuer is configured.
+	tokens       verifier
+	forwardToken bool
+	answers      AnswersConfig
+
 	routes  *routes
 	rules   matcher
 	store   limit.Store

@@ -22,9 +22,8 @@ func (g *gate) match(x *exchange) bool {
 	switch {
 	case x.service == nil:
 		return g.refuse(x, refusedNoService, &problem{status: http.StatusNotFound, title: "No such service", detail: "No service's prefix covers the path."})
-	case x.service.requireKey && x.who.key == nil:
-		x.w.Header().Set("WWW-Authenticate", "Bearer")
-		return g.refuse(x, refusedNoKey, &problem{status: http.StatusUnauthorized, title: "API key required", detail: "Send the key in X-Api-Key or as a Bearer token."})
+	case !g.enter(x):
+		return false
 	case x.service.weights == 0:
 		// Nothing to forward to: to charge for that would be wrong.
 		return g.refuseForNow(x, refusedNoUpstream, "The service takes no requests at present.")
@@ -38,6 +37,9 @@ func (g *gate) match(x *exchange) bool {
 	}
 	if x.endpoint = x.service.find(x.r.Method, path); x.endpoint != nil {
 		x.cost, x.req.Endpoint = x.endpoint.cost, x.endpoint.text
+	}
+	if x.costIsCallers {
+		x.cost = x.callersCost
 	}
 	x.req.Cost = x.cost
 	x.matches = g.rules.Match(&x.req, x.matches)

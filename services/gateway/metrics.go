@@ -31,11 +31,15 @@ const (
 	refusedBadPath
 	refusedNoService
 	refusedNoUpstream
+	refusedToken
+	refusedNoIssuer
+	refusedStaleKeys
 	refusals
 )
 
 var refusalNames = [refusals]string{
 	"not-ready", "bad-header", "unknown-key", "key-refused", "key-required", "bad-path", "no-service", "no-upstream",
+	"token-refused", "issuer-away", "stale-keys",
 }
 
 // policy is what was done when the store could not be asked.

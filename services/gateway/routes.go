@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,10 +24,14 @@ type service struct {
 	// prefix is cleaned and has no slash at its end; "" is the root.
 	prefix      string
 	stripPrefix bool
-	requireKey  bool
-	upstreams   []upstream
-	weights     int        // sum of the upstreams' weights
-	endpoints   []endpoint // most specific first
+	// demands is the kind of credential (catalog.Require…), empty for none.
+	demands         string
+	refuseStaleKeys bool
+	costHeader      string // canonical; empty: none
+	legacyHeaders   bool
+	upstreams       []upstream
+	weights         int        // sum of the upstreams' weights
+	endpoints       []endpoint // most specific first
 }
 
 type upstream struct {
@@ -54,7 +59,13 @@ func decodeService(name string, value []byte) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prefix: %w", err)
 	}
-	s := &service{name: name, prefix: strings.TrimSuffix(prefix, "/"), stripPrefix: c.StripPrefix, requireKey: c.RequireKey}
+	s := &service{
+		name: name, prefix: strings.TrimSuffix(prefix, "/"), stripPrefix: c.StripPrefix,
+		refuseStaleKeys: c.RefuseStaleKeys, costHeader: http.CanonicalHeaderKey(c.CostHeader), legacyHeaders: c.LegacyHeaders,
+	}
+	if s.demands, err = demanded(&c); err != nil {
+		return nil, err
+	}
 	for _, u := range c.Upstreams {
 		up, err := newUpstream(u)
 		if err != nil {
@@ -72,6 +83,24 @@ func decodeService(name string, value []byte) (*service, error) {
 	}
 	slices.SortStableFunc(s.endpoints, func(a, b endpoint) int { return route.Compare(a.pattern, b.pattern) })
 	return s, nil
+}
+
+// demanded is the kind of credential the service demands. A kind that this
+// build does not know is an error: to let everybody in would be wrong.
+func demanded(c *catalog.Service) (string, error) {
+	switch c.RequireIdentity {
+	case "":
+		if c.RequireKey {
+			return catalog.RequireKey, nil
+		}
+		return "", nil
+	case catalog.RequireKey, catalog.RequireToken, catalog.RequireKeyOrToken:
+		if c.RequireKey && c.RequireIdentity != catalog.RequireKey {
+			return "", fmt.Errorf("requireKey and requireIdentity %s contradict each other", c.RequireIdentity)
+		}
+		return c.RequireIdentity, nil
+	}
+	return "", fmt.Errorf("requireIdentity %q is unknown", c.RequireIdentity)
 }
 
 func newUpstream(u catalog.Upstream) (upstream, error) {

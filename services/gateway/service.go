@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/spool"
@@ -41,6 +42,7 @@ type Service struct {
 	gate    *gate
 	tables  *tables
 	store   *redisstore.Store
+	tokens  *jwt.Verifier // nil without issuers
 	server  *server
 	stopped atomic.Bool
 }
@@ -79,7 +81,16 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s.gate = &gate{
 		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
+		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
+		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
 		keys: to.keys, routes: to.routes, rules: to.rules.index, store: s.store,
+	}
+	if len(cfg.Identity.JWT.Issuers) > 0 {
+		s.tokens, err = jwt.New(cfg.Identity.JWT.Config, jwt.Deps{Now: deps.Now, Log: deps.Log, Registerer: deps.Registerer})
+		if err != nil {
+			return nil, fmt.Errorf("gateway.identity.jwt: %w", err)
+		}
+		s.gate.tokens = s.tokens
 	}
 	s.server = newServer(cfg, s.gate, deps.Log)
 	return s, nil
@@ -87,7 +98,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 
 // Ready returns nil when requests can be matched: each table has once equalled
 // a mirror record, and the gate is open. Redis away does not make a gateway
-// unready, since rules say what is done without it.
+// unready, since rules say what is done without it; nor does an issuer of
+// tokens, whose tokens alone are answered 503.
 func (s *Service) Ready() error {
 	switch {
 	case s.stopped.Load():
@@ -128,7 +140,11 @@ func (s *Service) Run(ctx context.Context) error {
 
 	// Each part has its own context: they stop one after the other, not at once.
 	background := context.WithoutCancel(ctx)
-	reading := start(background, s.tables.rules.Run, s.tables.catalog.Run, s.tables.keys.Run)
+	readers := []func(context.Context) error{s.tables.rules.Run, s.tables.catalog.Run, s.tables.keys.Run}
+	if s.tokens != nil {
+		readers = append(readers, s.tokens.Run)
+	}
+	reading := start(background, readers...)
 	shipping := start(background, ship.Run)
 	serving := start(background, s.server.serve(listener))
 

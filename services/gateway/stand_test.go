@@ -49,6 +49,9 @@ type standOptions struct {
 	handler  http.HandlerFunc // of the upstream; nil answers 200
 	catalog  []catalog.Service
 	upstream UpstreamConfig
+	identity IdentityConfig // but for trusted
+	answers  AnswersConfig
+	tokens   verifier
 }
 
 func newStand(t testing.TB, o standOptions) *stand {
@@ -86,6 +89,8 @@ func newStand(t testing.TB, o standOptions) *stand {
 	s.gate = &gate{
 		id: "gw-test", now: o.now, log: log, metrics: m, tables: func() error { return nil },
 		keys: newKeyTable(), routes: newRoutes(log), rules: s.index, store: o.store, journal: s.spool,
+		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
+		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
 	for _, text := range o.trusted {
 		s.gate.trusted = append(s.gate.trusted, netip.MustParsePrefix(text))
@@ -277,3 +282,15 @@ func (s *stand) last() *http.Request {
 }
 
 const loopback = "127.0.0.0/8"
+
+// within waits until ok, at most 20 s: the machine may be busy.
+func within(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatal("not within 20 s: ", what)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/spool/shipper"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/services/controlplane"
@@ -35,6 +36,7 @@ var origins = []struct {
 	{"indexer", "", always(indexer.RegisterMetrics)},
 	{"demo", "", always(demo.RegisterMetrics)},
 	{"tables and groups", "Of each room that reads Kafka (libs/stream).", always(stream.RegisterMetrics)},
+	{"tokens", "Of each gateway with issuers of tokens (libs/jwt).", jwt.RegisterMetrics},
 	{"spool", "Of each gateway (libs/spool/shipper).", func(r prometheus.Registerer) error { return shipper.RegisterMetrics(r, nil) }},
 }
 

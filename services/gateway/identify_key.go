@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluice-platform/sluice/schemas/events/keys"
+)
+
+// keyPrefix marks our keys among bearer tokens.
+const keyPrefix = "slk_"
+
+func (g *gate) identifyByKey(x *exchange, presented string) bool {
+	key := g.keys.find(presented)
+	switch {
+	case key == nil:
+		challenge(x, invalidToken)
+		return g.refuse(x, refusedUnknownKey, &problem{status: http.StatusUnauthorized, title: "Unknown API key"})
+	case key.status != keys.StatusActive:
+		return g.refuse(x, refusedKey, &problem{kind: problemKeyRefused, status: http.StatusForbidden, title: "API key refused", detail: "The API key is " + key.status + "."})
+	case key.expired(x.start):
+		return g.refuse(x, refusedKey, &problem{kind: problemKeyRefused, status: http.StatusForbidden, title: "API key refused", detail: "The API key is expired."})
+	}
+	x.who = identity{tenant: key.tenant, user: key.user, application: key.application, key: key}
+	return true
+}
+
+// Challenges of a 401 (RFC 6750, section 3).
+const (
+	anyBearer    = "Bearer"
+	invalidToken = `Bearer error="invalid_token"`
+)
+
+func challenge(x *exchange, with string) { x.w.Header().Set("WWW-Authenticate", with) }
+
+// presentedKey returns the API key of a request, empty without one; bad says
+// what is wrong with the header it came in.
+func presentedKey(h http.Header) (key, bad string) {
+	if key, bad = single(h, headerAPIKey); key != "" || bad != "" {
+		return key, bad
+	}
+	for _, value := range h[headerAuthorization] {
+		token := ourBearer(value)
+		switch {
+		case token == "":
+		case key != "":
+			return "", headerAuthorization + " carries more than one API key"
+		case len(token) > maxIdentityBytes:
+			return "", headerAuthorization + " carries an API key that is too long"
+		default:
+			key = token
+		}
+	}
+	return key, ""
+}
+
+// bearer returns the token of an Authorization value, empty where the scheme
+// is another one.
+func bearer(value string) string {
+	const scheme = "bearer "
+	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) {
+		return ""
+	}
+	return strings.TrimSpace(value[len(scheme):])
+}
+
+// ourBearer returns the token of an Authorization value when it is one of our
+// keys by its looks, else "".
+func ourBearer(value string) string {
+	if token := bearer(value); strings.HasPrefix(token, keyPrefix) {
+		return token
+	}
+	return ""
+}
+
+// expired reports whether the key has ended at the given time.
+func (k *apiKey) expired(at time.Time) bool {
+	return !k.expires.IsZero() && !at.Before(k.expires)
+}
