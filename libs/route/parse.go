@@ -13,13 +13,7 @@ func Parse(pattern string) (Pattern, error) {
 	if pattern == "" {
 		return Pattern{}, errors.New("empty pattern: write METHOD /path, such as GET /pay/{id}")
 	}
-	method, path, found := pattern, "", false
-	if i := strings.IndexAny(pattern, " \t"); i >= 0 && pattern[0] != '/' {
-		method, path, found = pattern[:i], strings.TrimLeft(pattern[i+1:], " \t"), true
-	}
-	if !found {
-		method, path = "", pattern
-	}
+	method, path, found := Split(pattern)
 	if found && !isToken(method) {
 		return Pattern{}, fmt.Errorf("method %q is not an HTTP method", method)
 	}
@@ -35,6 +29,15 @@ func Parse(pattern string) (Pattern, error) {
 		text = method + " " + path
 	}
 	return Pattern{method: method, text: text, segs: segs, order: orderOf(method, text, segs)}, nil
+}
+
+// Split cuts a pattern into method and path; found is false without a method.
+// It does not check either.
+func Split(pattern string) (method, path string, found bool) {
+	if i := strings.IndexAny(pattern, " \t"); i >= 0 && pattern[0] != '/' {
+		return pattern[:i], strings.TrimLeft(pattern[i+1:], " \t"), true
+	}
+	return "", pattern, false
 }
 
 func parsePath(path string) ([]segment, error) {

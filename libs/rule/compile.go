@@ -1,13 +1,10 @@
 package rule
 
 import (
-	"fmt"
-	"strconv"
+	"math"
 	"strings"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/period"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
@@ -32,6 +29,17 @@ const (
 	formExact      form = iota
 	formTenantWide      // tenant/*
 	formAny             // *
+	numForms
+)
+
+// scopeRank is how narrow a scope is, the narrowest first.
+type scopeRank uint8
+
+const (
+	scopeEndpoint scopeRank = iota
+	scopeService
+	scopeGlobal
+	numScopes
 )
 
 // class is the part of a horizon that is not its length.
@@ -39,152 +47,226 @@ type class uint8
 
 const (
 	classRate class = iota
-	classRenewing
+	classQuota
 	classAny // an unlimited rule without a limit: every horizon
 )
 
-// group is what only one rule wins: (subject.kind, metric, horizon).
-type group struct {
-	metric   string
-	window   time.Duration
-	kind     kind
-	class    class
-	calendar period.Calendar
+// ownCost: the request's own cost is charged.
+const ownCost = -1
+
+// Compiled is a rule ready to be matched: what its wording says, shared with
+// the rules of the same wording, and what is its own. It is immutable.
+type Compiled struct {
+	*terms
+
+	ID      string
+	Version int64
+	// Limit and Burst are 0 where Unlimited.
+	Limit, Burst int64
+	Unlimited    bool
+
+	priority int32
+	rollover *rollover
+	value    string // of the subject
+	exactKey string // the counter's key where it is the rule's alone
+	cost     int64  // ownCost, or what each request is charged
+	from     int64  // µs since the epoch, inclusive
+	until    int64  // µs since the epoch, exclusive
 }
 
-// Compiled is a rule ready to be matched. It is immutable.
-type Compiled struct {
-	rules.Rule // normalized
-
-	// Algorithm judges the counter; an unlimited rule without a limit counts
-	// as a RenewingQuota of a month.
-	Algorithm limit.Algorithm
-	// Window is of rates, Calendar of quotas.
-	Window   time.Duration
-	Calendar period.Calendar
-
-	group     group
-	form      form
-	scopeRank uint8         // 0 endpoint, 1 service, 2 global
-	pattern   route.Pattern // of scope.endpoint
-	from      int64         // µs since the epoch, inclusive
-	until     int64         // µs since the epoch, exclusive
-	exactKey  string        // the counter's key where it is the rule's alone
-	keyTail   string        // the key's part after the subject
+// rollover is of the few quotas that carry unused units into their next period.
+type rollover struct {
+	most  int64
+	since time.Time // see limit.Counter
 }
 
 // Compile validates, normalizes and compiles a rule. The error is an
-// *InvalidError.
+// *InvalidError. Nothing of r is kept, and it is not changed.
 func Compile(r rules.Rule) (*Compiled, error) {
-	if errs := Validate(r); len(errs) > 0 {
-		return nil, &InvalidError{ID: r.ID, Fields: errs}
+	k := kindOf(r.Subject.Kind)
+	f := formOf(k, r.Subject.Value)
+	words := wordingOf(&r, k, f)
+	t := allTerms.get(words)
+	var found []FieldError
+	if t == nil {
+		found = Validate(r)
+	} else { // its wording has been found good
+		found = validateOwn(r)
 	}
-	c := &Compiled{Rule: Normalize(r)}
-	for k := range numKinds {
-		if kinds[k] == r.Subject.Kind {
-			c.group.kind = k
+	if len(found) > 0 {
+		return nil, &InvalidError{ID: r.ID, Fields: found}
+	}
+	if t == nil {
+		n := Normalize(r)
+		made, err := newTerms(&n, k, f)
+		if err != nil {
+			return nil, &InvalidError{ID: r.ID, Fields: []FieldError{{Field: "limit", Message: err.Error()}}}
 		}
+		t = allTerms.put(words.clone(), made)
 	}
-	c.group.metric = r.Metric
-	if err := c.compileLimit(); err != nil {
-		return nil, err
+	c := &Compiled{
+		terms: t, Version: r.Version, Unlimited: r.Unlimited, priority: int32(r.Priority),
+		cost: ownCost, from: math.MinInt64, until: math.MaxInt64,
 	}
-	if err := c.compileScope(); err != nil {
-		return nil, err
-	}
-	c.compileValidity()
-	c.compileSubject()
+	c.setNumbers(&r)
+	c.setTexts(&r)
 	return c, nil
 }
 
-func (c *Compiled) compileLimit() error {
-	if c.Limit == nil {
-		c.Algorithm, c.group.class = limit.RenewingQuota, classAny
-		c.keyTail = ":" + c.Metric + ":quota:" + c.Calendar.String()
-		return nil
-	}
-	if c.Limit.Algorithm == rules.AlgorithmQuota {
-		c.Algorithm, c.Calendar = limit.RenewingQuota, period.Month()
-		c.group.class, c.group.calendar = classRenewing, c.Calendar
-		c.keyTail = ":" + c.Metric + ":quota:" + c.Calendar.String()
-		return nil
-	}
-	window, err := time.ParseDuration(c.Limit.Window)
-	if err != nil {
-		return fmt.Errorf("parse window of rule %s: %w", c.ID, err)
-	}
-	c.Window, c.group.window, c.group.class = window, window, classRate
-	name := "gcra"
-	c.Algorithm = limit.GCRA
-	if c.Limit.Algorithm == rules.AlgorithmFixedWindow {
-		name, c.Algorithm = "fixed", limit.FixedWindow
-	}
-	c.keyTail = ":" + c.Metric + ":" + name + ":" + strconv.FormatInt(int64(window/time.Second), 10)
-	return nil
-}
-
-func (c *Compiled) compileScope() error {
-	switch {
-	case c.Scope.Endpoint != "":
-		p, err := route.Parse(c.Scope.Endpoint)
-		if err != nil {
-			return fmt.Errorf("parse scope of rule %s: %w", c.ID, err)
+func kindOf(name string) kind {
+	for k := range numKinds {
+		if kinds[k] == name {
+			return k
 		}
-		c.pattern, c.scopeRank = p, 0
-	case c.Scope.Service != "":
-		c.scopeRank = 1
-	default:
-		c.scopeRank = 2
 	}
-	return nil
+	return numKinds
 }
 
-func (c *Compiled) compileValidity() {
-	c.from, c.until = -1<<63, 1<<63-1
-	if c.ValidFrom != nil {
-		c.from = c.ValidFrom.UnixMicro()
-	}
-	if c.ValidUntil != nil {
-		c.until = c.ValidUntil.UnixMicro()
-	}
-}
-
-// moreSpecific is the order of rules within a group: c wins over d.
-func (c *Compiled) moreSpecific(d *Compiled) bool {
-	if c.scopeRank != d.scopeRank {
-		return c.scopeRank < d.scopeRank
-	}
-	if n := route.Compare(c.pattern, d.pattern); n != 0 {
-		return n < 0
-	}
-	if c.form != d.form {
-		return c.form < d.form
-	}
-	if c.Priority != d.Priority {
-		return c.Priority > d.Priority
-	}
-	return c.ID < d.ID
-}
-
-// compileSubject finds the value's form, and the key of a counter that is the
-// rule's alone. Keys of apiKey and endpoint take the request's tenant or service.
-func (c *Compiled) compileSubject() {
-	value := c.Subject.Value
-	member := c.group.kind == kindUser || c.group.kind == kindApplication
+// formOf reads the value's form; a tenant/* is one of users and applications only.
+func formOf(k kind, value string) form {
 	switch {
 	case value == wildcard:
-		c.form = formAny
-		return
-	case member && strings.HasSuffix(value, "/"+wildcard):
-		c.form = formTenantWide
+		return formAny
+	case k.member() && strings.HasSuffix(value, "/"+wildcard):
+		return formTenantWide
+	}
+	return formExact
+}
+
+// member reports a kind whose values are tenant/name.
+func (k kind) member() bool { return k == kindUser || k == kindApplication }
+
+func (c *Compiled) setNumbers(r *rules.Rule) {
+	if r.Cost != nil {
+		c.cost = *r.Cost
+	}
+	if r.ValidFrom != nil {
+		c.from = r.ValidFrom.UnixMicro()
+	}
+	if r.ValidUntil != nil {
+		c.until = r.ValidUntil.UnixMicro()
+	}
+	l := r.Limit
+	if l == nil || l.Limit == nil {
 		return
 	}
-	c.form = formExact
-	switch {
-	case member:
+	c.Limit = *l.Limit
+	if c.Algorithm.Bucket() {
+		c.Burst = *l.Limit // the default
+		if l.Burst != nil {
+			c.Burst = *l.Burst
+		}
+	}
+	if l.Rollover != nil && *l.Rollover > 0 {
+		c.rollover = &rollover{most: *l.Rollover}
+		if l.Since != nil {
+			c.rollover.since = *l.Since
+		}
+	}
+}
+
+// setTexts keeps the rule's texts in one allocation: there are a million of them.
+func (c *Compiled) setTexts(r *rules.Rule) {
+	value := r.Subject.Value
+	if c.form != formExact {
+		value = strings.TrimSuffix(value, wildcard)
+	}
+	key := ""
+	if c.form == formExact {
+		key = exactKey(c.group.kind, value, c.keyTail)
+	}
+	all := r.ID + value + key
+	c.ID, c.value, c.exactKey = all[:len(r.ID)], all[len(r.ID):len(r.ID)+len(value)], all[len(r.ID)+len(value):]
+}
+
+// exactKey is the key of a counter that is one rule's alone; those of apiKey
+// and endpoint take the request's tenant or service.
+func exactKey(k kind, value, tail string) string {
+	switch k {
+	case kindUser, kindApplication:
 		owner, name, _ := strings.Cut(value, "/")
-		c.exactKey = counterKey(c.group.kind, subjectParts{owner, name}, c.keyTail)
-	case c.group.kind == kindTenant || c.group.kind == kindService:
-		c.exactKey = counterKey(c.group.kind, subjectParts{owner: value}, c.keyTail)
+		return counterKey(k, subjectParts{owner, name}, tail)
+	case kindTenant, kindService:
+		return counterKey(k, subjectParts{owner: value}, tail)
 	}
+	return ""
+}
+
+// Subject returns the rule's subject as it was written.
+func (c *Compiled) Subject() rules.Subject {
+	value := c.value
+	if c.form != formExact {
+		value += wildcard
+	}
+	return rules.Subject{Kind: kinds[c.group.kind], Value: value}
+}
+
+// covers reports whether the rule is about s, a subject as requests have it.
+func (c *Compiled) covers(s subjectParts) bool {
+	switch {
+	case c.form == formAny:
+		return true
+	case c.form == formTenantWide:
+		n := len(s.owner)
+		return len(c.value) == n+1 && c.value[:n] == s.owner
+	}
+	switch c.group.kind {
+	case kindUser, kindApplication:
+		n := len(s.owner)
+		return len(c.value) == n+1+len(s.name) && c.value[n] == '/' && c.value[:n] == s.owner && c.value[n+1:] == s.name
+	case kindAPIKey:
+		return c.value == s.name
+	case kindEndpoint:
+		return isEndpoint(c.value, s.owner, s.name)
+	}
+	return c.value == s.owner
+}
+
+// isEndpoint reports whether a value means the service and the pattern, which
+// is in canonical spelling; the value's need not be.
+func isEndpoint(value, service, pattern string) bool {
+	n := len(service)
+	if len(value) <= n || value[n] != ' ' || value[:n] != service {
+		return false
+	}
+	written := value[n+1:]
+	if written == pattern {
+		return true
+	}
+	method, path, ok := route.Split(written)
+	n = len(method)
+	return ok && n > 0 && len(pattern) == n+1+len(path) && pattern[n] == ' ' && pattern[:n] == method && pattern[n+1:] == path
+}
+
+// Why one rule wins over another of its group, the first that tells them apart.
+const (
+	becauseScope    = "narrower scope"
+	becausePattern  = "more specific pattern"
+	becauseSubject  = "more exact subject"
+	becausePriority = "higher priority"
+	becauseID       = "smaller id"
+)
+
+// compare is the order of rules within a group: negative where c wins over d.
+func (c *Compiled) compare(d *Compiled) (order int, because string) {
+	if c.scopeRank != d.scopeRank {
+		return int(c.scopeRank) - int(d.scopeRank), becauseScope
+	}
+	if c.terms != d.terms {
+		if n := route.Compare(c.pattern, d.pattern); n != 0 {
+			return n, becausePattern
+		}
+		if c.form != d.form {
+			return int(c.form) - int(d.form), becauseSubject
+		}
+	}
+	if c.priority != d.priority {
+		return int(d.priority) - int(c.priority), becausePriority
+	}
+	return strings.Compare(c.ID, d.ID), becauseID
+}
+
+func (c *Compiled) beats(d *Compiled) bool {
+	order, _ := c.compare(d)
+	return order < 0
 }

@@ -1,6 +1,9 @@
 package rule
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // FieldError says what is wrong with one field of a rule, and what would be right.
 type FieldError struct {
@@ -13,8 +16,9 @@ type FieldError struct {
 // Error implements error.
 func (e FieldError) Error() string { return e.Field + ": " + e.Message }
 
-// InvalidError carries all field errors of one rule.
+// InvalidError carries all field errors of one rule or override.
 type InvalidError struct {
+	Noun   string // override; "" is rule
 	ID     string
 	Fields []FieldError
 }
@@ -22,7 +26,7 @@ type InvalidError struct {
 // Error implements error.
 func (e *InvalidError) Error() string {
 	var b strings.Builder
-	b.WriteString("invalid rule " + e.ID)
+	b.WriteString("invalid " + cmp.Or(e.Noun, "rule") + " " + e.ID)
 	for i, f := range e.Fields {
 		if i == 0 {
 			b.WriteString(": ")

@@ -11,19 +11,27 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
-// Index holds compiled rules and finds a request's winners. Match is lock-free
-// and may run beside any of the others, which wait for one another.
+// Index holds compiled rules and overrides, and finds a request's winners.
+// Match and Explain are lock-free and may run beside any of the others, which
+// wait for one another.
 type Index struct {
-	table atomic.Pointer[table]
+	table     atomic.Pointer[table]
+	overrides atomic.Pointer[overrideTable]
+	// moved counts the changes that took a rule out of one place after it was
+	// put in another. A search during which it changed is done again: it may
+	// have looked into the one too early, and into the other too late.
+	moved atomic.Uint64
 
-	mu   sync.Mutex
-	byID map[string]*Compiled // off rules too
+	mu            sync.Mutex
+	byID          map[string]*Compiled // off rules too
+	overridesByID map[string]*CompiledOverride
 }
 
 // New returns an empty index.
 func New() *Index {
-	ix := &Index{byID: map[string]*Compiled{}}
+	ix := &Index{byID: map[string]*Compiled{}, overridesByID: map[string]*CompiledOverride{}}
 	ix.table.Store(newTable())
+	ix.overrides.Store(newOverrideTable())
 	return ix
 }
 
@@ -46,11 +54,29 @@ func (ix *Index) Replace(rs []rules.Rule) error {
 		}
 		byID[r.ID] = c
 	}
+	ix.use(byID)
+	return errors.Join(errs...)
+}
+
+// ReplaceCompiled is Replace for rules that are compiled; their ids are unique.
+func (ix *Index) ReplaceCompiled(all []*Compiled) {
+	byID := make(map[string]*Compiled, len(all))
+	for _, c := range all {
+		byID[c.ID] = c
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.use(byID)
+}
+
+// use swaps a table of the rules in; ix.mu is held.
+func (ix *Index) use(byID map[string]*Compiled) {
 	t := newTable()
-	t.load(byID)
+	for _, c := range byID {
+		t.add(c, places(c))
+	}
 	ix.byID = byID
 	ix.table.Store(t)
-	return errors.Join(errs...)
 }
 
 // Put adds a rule or replaces the one with its id. On an error the last good
@@ -60,12 +86,25 @@ func (ix *Index) Put(r rules.Rule) error {
 	if err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
+	ix.PutCompiled(c)
+	return nil
+}
+
+// PutCompiled is Put for a rule that is compiled. A request beside it sees the
+// old version or the new one, wherever the two differ.
+func (ix *Index) PutCompiled(c *Compiled) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	old := ix.byID[r.ID]
-	ix.byID[r.ID] = c
-	ix.table.Load().swap(old, c)
-	return nil
+	old, t, at := ix.byID[c.ID], ix.table.Load(), places(c)
+	ix.byID[c.ID] = c
+	if old != nil && t.replace(old, c, at) {
+		return
+	}
+	t.add(c, at)
+	if old != nil {
+		ix.moved.Add(1)
+		t.remove(old, places(old))
+	}
 }
 
 // Delete removes the rule with the id and reports whether there was one.
@@ -77,7 +116,7 @@ func (ix *Index) Delete(id string) bool {
 		return false
 	}
 	delete(ix.byID, id)
-	ix.table.Load().swap(old, nil)
+	ix.table.Load().remove(old, places(old))
 	return true
 }
 
@@ -88,25 +127,70 @@ func (ix *Index) Len() int {
 	return len(ix.byID)
 }
 
-// All returns the rules in force and the off ones, normalized, by id. They
-// share pointers with the index and must not be changed.
-func (ix *Index) All() []rules.Rule {
+// All returns the rules, off ones included, by id.
+func (ix *Index) All() []*Compiled {
 	ix.mu.Lock()
-	all := make([]rules.Rule, 0, len(ix.byID))
+	all := make([]*Compiled, 0, len(ix.byID))
 	for _, c := range ix.byID {
-		all = append(all, c.Rule)
+		all = append(all, c)
 	}
 	ix.mu.Unlock()
-	slices.SortFunc(all, func(a, b rules.Rule) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b *Compiled) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 
-// Match appends the request's winners to dst, in the order of subject kind,
-// metric and horizon, and returns it.
+// Match appends the request's winners to dst and returns it: enforced before
+// shadow ones, in the order of subject kind, metric and horizon.
 func (ix *Index) Match(req *Request, dst []Match) []Match {
 	m := matcher{req: req, now: req.Now.UnixMicro(), base: len(dst), dst: dst}
-	ix.table.Load().offer(&m)
-	m.liftHorizons()
-	m.sort()
+	for {
+		moved := ix.moved.Load()
+		ix.table.Load().search(&m)
+		if ix.moved.Load() == moved {
+			break
+		}
+		m.dst = m.dst[:m.base]
+	}
+	m.settle()
+	ix.overrides.Load().apply(&m)
 	return m.dst
+}
+
+// ReplaceOverrides makes all the index's overrides; their ids are unique.
+func (ix *Index) ReplaceOverrides(all []*CompiledOverride) {
+	t, byID := newOverrideTable(), make(map[string]*CompiledOverride, len(all))
+	for _, o := range all {
+		byID[o.ID] = o
+		t.add(o)
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.overridesByID = byID
+	ix.overrides.Store(t)
+}
+
+// PutOverride adds an override or replaces the one with its id.
+func (ix *Index) PutOverride(o *CompiledOverride) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	old, t := ix.overridesByID[o.ID], ix.overrides.Load()
+	ix.overridesByID[o.ID] = o
+	if old != nil {
+		t.swap(old, o) // the id says what the place is made of
+		return
+	}
+	t.add(o)
+}
+
+// DeleteOverride removes the override with the id and reports whether there
+// was one.
+func (ix *Index) DeleteOverride(id string) bool {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	old, ok := ix.overridesByID[id]
+	if ok {
+		delete(ix.overridesByID, id)
+		ix.overrides.Load().swap(old, nil)
+	}
+	return ok
 }

@@ -44,7 +44,7 @@ func TestCounterKeys(t *testing.T) {
 		{req, fixedRule, `{}`, "{t:acme}:u:u1:m:fixed:60"},
 		{req, fixedRule, `{"subject":{"value":"acme/u1"}}`, "{t:acme}:u:u1:m:fixed:60"},
 		{req, fixedRule, `{"subject":{"kind":"application"}}`, "{t:acme}:a:app:m:fixed:60"},
-		{req, quotaRule, `{}`, "{t:acme}:t::m:quota:month"},
+		{req, quotaRule, `{}`, "{t:acme}:t::m:quota"},
 		{req, gcraRule, `{"subject":{"kind":"apiKey","value":"k1"}}`, "{t:acme}:k:k1:m:gcra:60"},
 		{req, gcraRule, `{"subject":{"kind":"service"}}`, "{s:pay}:s::m:gcra:60"},
 		{req, gcraRule, `{"subject":{"kind":"endpoint"}}`, "{s:pay}:e:GET%20/pay/%7Bid%7D:m:gcra:60"},
@@ -56,7 +56,11 @@ func TestCounterKeys(t *testing.T) {
 		{noUser, fixedRule, `{"onMissing":"shared"}`, "{t:acme}:u::m:fixed:60"},
 		{noUser, gcraRule, `{"subject":{"kind":"user"},"onMissing":"shared"}`, "{-}:u::m:gcra:60"},
 		{none, gcraRule, `{}`, ""},
-		{req, gcraRule, `{"limit":null,"unlimited":true}`, "{t:acme}:t::m:quota:month"},
+		{req, gcraRule, `{"limit":{"algorithm":"tokenBucket"}}`, "{t:acme}:t::m:bucket:60"},
+		{req, fixedRule, `{"limit":{"algorithm":"slidingWindow"}}`, "{t:acme}:u:u1:m:sliding:60"},
+		{req, quotaRule, `{"limit":{"period":"day","timezone":"Europe/Paris","overdraft":"once"}}`, "{t:acme}:t::m:quota"},
+		{req, gcraRule, `{"subject":{"kind":"endpoint","value":"pay GET   /pay/{id}"}}`, "{s:pay}:e:GET%20/pay/%7Bid%7D:m:gcra:60"},
+		{req, gcraRule, `{"limit":null,"unlimited":true}`, "{t:acme}:t::m:quota"},
 	} {
 		r := parse(t, tc.base, tc.patch)
 		if got := keysOf(t, tc.req, r)[r.ID]; got != tc.want {
@@ -194,9 +198,7 @@ func TestMatchBesideWriters(t *testing.T) {
 			t.Error(err)
 		}
 		if i%100 == 0 {
-			if err := ix.Replace(ix.All()); err != nil {
-				t.Error(err)
-			}
+			ix.ReplaceCompiled(ix.All())
 		}
 	}
 	close(done)

@@ -13,10 +13,6 @@ const (
 	sharedTag    = "{-}"
 )
 
-// subjectParts is whose counter it is: the tenant or service that the counters
-// lie with, and the name within it, empty for the tenant or service itself.
-type subjectParts struct{ owner, name string }
-
 // counterKey builds a counter's identity; schemas/redis/KEYS.md is its contract.
 func counterKey(k kind, s subjectParts, tail string) string {
 	space := tenantSpace

@@ -2,14 +2,20 @@ package rule
 
 import (
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
 // Match is a winner of a request: a rule, and whose counter it charges.
 type Match struct {
 	Rule *Compiled
+	// Override is whose numbers hold in place of the rule's, nil for the rule's.
+	Override *CompiledOverride
+	// Missing says that the request lacks the identity: the counter is one that
+	// such requests share, or, with MissingDeny, there is none.
+	Missing bool
 	// MissingDeny says that the request lacks the identity and the rule denies
-	// that (403); there is no counter.
+	// that (403).
 	MissingDeny bool
 
 	subject subjectParts
@@ -18,9 +24,10 @@ type Match struct {
 // Subject returns the value that is counted, such as acme, acme/u1 or
 // payments GET /pay/{id}; "" is the counter shared by requests without the
 // identity, acme/ the one shared within acme. It may allocate.
-func (m *Match) Subject() string {
-	s := m.subject
-	switch m.Rule.group.kind {
+func (m *Match) Subject() string { return m.subject.text(m.Rule.group.kind) }
+
+func (s subjectParts) text(k kind) string {
+	switch k {
 	case kindUser, kindApplication:
 		if s.owner == "" {
 			return ""
@@ -37,7 +44,8 @@ func (m *Match) Subject() string {
 	return s.owner
 }
 
-// CounterKey returns the counter's identity. It allocates for wildcards only.
+// CounterKey returns the counter's identity. It allocates where more than one
+// subject's counters follow from the rule.
 func (m *Match) CounterKey() string {
 	if m.Rule.exactKey != "" {
 		return m.Rule.exactKey
@@ -47,24 +55,37 @@ func (m *Match) CounterKey() string {
 
 // Cost returns what the rule charges for a request whose own cost is given.
 func (m *Match) Cost(requestCost int64) int64 {
-	if m.Rule.Rule.Cost != nil {
-		return *m.Rule.Rule.Cost
+	if m.Rule.cost != ownCost {
+		return m.Rule.cost
 	}
 	return requestCost
+}
+
+// GrantsNothing reports a quota of 0, which no counter can change.
+func (m *Match) GrantsNothing() bool {
+	n, _, unlimited := m.numbers()
+	return m.Rule.Algorithm.Quota() && !unlimited && n == 0
+}
+
+// numbers are the override's where there is one, else the rule's.
+func (m *Match) numbers() (n, burst int64, unlimited bool) {
+	if m.Override != nil {
+		return m.Override.apply(m.Rule)
+	}
+	return m.Rule.Limit, m.Rule.Burst, m.Rule.Unlimited
 }
 
 // Counter returns the counter to charge. It must not be asked of MissingDeny.
 func (m *Match) Counter(requestCost int64) limit.Counter {
 	c := m.Rule
 	n := limit.Counter{
-		Key: m.CounterKey(), Algorithm: c.Algorithm, Unlimited: c.Unlimited,
-		Window: c.Window, Calendar: c.Calendar, Cost: m.Cost(requestCost),
+		Key: m.CounterKey(), Algorithm: c.Algorithm, Window: c.Window, Calendar: c.Calendar,
+		Cost: m.Cost(requestCost), Shadow: c.Shadow,
 	}
-	if c.Limit != nil && c.Limit.Limit != nil {
-		n.Limit = *c.Limit.Limit
-	}
-	if c.Limit != nil && c.Limit.Burst != nil {
-		n.Burst = *c.Limit.Burst
+	n.Limit, n.Burst, n.Unlimited = m.numbers()
+	if c.rollover != nil && !n.Unlimited {
+		// An override of the limit must not take the sum past what is exact.
+		n.Rollover, n.Since = min(c.rollover.most, limit.MaxInteger-n.Limit), c.rollover.since
 	}
 	return n
 }
@@ -77,102 +98,109 @@ type matcher struct {
 	dst  []Match
 }
 
-// consider lets one rule compete. missing says that the request lacks the
-// identity the rule counts by.
-func (m *matcher) consider(c *Compiled, s subjectParts, missing bool) {
-	if m.now < c.from || m.now >= c.until || missing && c.OnMissing == rules.MissingSkip {
-		return
+// why says whether a rule covers a request, and if not, what is against it.
+type why uint8
+
+const (
+	whyCovers why = iota
+	whyOff
+	whyEarly
+	whyLate
+	whyService
+	whyPattern
+	whyMissing
+)
+
+// judge says whether a rule about one of the request's subjects covers it.
+// Match and Explain both ask it, and so cannot disagree.
+func (m *matcher) judge(c *Compiled, missing bool) why {
+	switch {
+	case c.off:
+		return whyOff
+	case m.now < c.from:
+		return whyEarly
+	case m.now >= c.until:
+		return whyLate
+	case c.scopeRank != scopeGlobal && c.Service != m.req.Service:
+		return whyService
+	case missing && c.OnMissing == rules.MissingSkip:
+		return whyMissing
+	case c.scopeRank == scopeEndpoint && !c.pattern.Matches(m.req.Method, m.req.Path):
+		return whyPattern
 	}
-	if c.scopeRank < 2 && c.Scope.Service != m.req.Service {
-		return
-	}
-	at := len(m.dst)
+	return whyCovers
+}
+
+// compete lets a rule that covers the request win its group, or lose.
+func (m *matcher) compete(c *Compiled, s subjectParts, missing bool) {
+	won := Match{Rule: c, Missing: missing, MissingDeny: missing && c.OnMissing == rules.MissingDeny, subject: s}
 	for i := m.base; i < len(m.dst); i++ {
 		if m.dst[i].Rule.group == c.group {
-			if !c.moreSpecific(m.dst[i].Rule) {
-				return
+			// One rule may come twice while it is moved; the later is the newer.
+			if m.dst[i].Rule.ID == c.ID || c.beats(m.dst[i].Rule) {
+				m.dst[i] = won
 			}
-			at = i
-			break
+			return
 		}
 	}
-	if c.scopeRank == 0 && !c.pattern.Matches(m.req.Method, m.req.Path) {
+	m.dst = append(m.dst, won)
+}
+
+// search lets every rule of the table that covers the request compete.
+func (t *table) search(m *matcher) {
+	var room [maxCandidates]candidate
+	present := t.present.Load()
+	all := m.req.candidates(room[:0])
+	kept := all[:0]
+	var hashes [maxCandidates]uint64
+	for i := range all {
+		if c := &all[i]; present>>setOf(c.kind, c.form, 0)&(1<<numScopes-1) != 0 {
+			hashes[len(kept)] = c.hash()
+			kept = append(kept, *c)
+		}
+	}
+	service := hashOf(m.req.Service)
+	for i := range kept {
+		c := &kept[i]
+		bits := present >> setOf(c.kind, c.form, 0)
+		if bits>>scopeGlobal&1 != 0 {
+			t.probe(m, c, scopeGlobal, placed(hashes[i], 0, 0))
+		}
+		if bits>>scopeService&1 != 0 {
+			t.probe(m, c, scopeService, placed(hashes[i], service, 0))
+		}
+	}
+	t.searchPatterns(m, kept, hashes[:len(kept)], service)
+}
+
+// searchPatterns tries each shape that patterns of the service have, not each
+// pattern.
+func (t *table) searchPatterns(m *matcher, all []candidate, hashes []uint64, service uint64) {
+	s := (*t.shapes.Load())[m.req.Service]
+	if s == nil {
 		return
 	}
-	won := Match{Rule: c, MissingDeny: missing && c.OnMissing == rules.MissingDeny, subject: s}
-	if at == len(m.dst) {
-		m.dst = append(m.dst, won)
-	} else {
-		m.dst[at] = won
-	}
-}
-
-func (m *matcher) considerAll(list []*Compiled, s subjectParts, missing bool) {
-	for _, c := range list {
-		m.consider(c, s, missing)
-	}
-}
-
-// liftHorizons lets unlimited rules without a limit win the horizons of their
-// subject kind and metric: a rate they win is not counted at all, a monthly
-// quota goes on being counted under them.
-func (m *matcher) liftHorizons() {
-	for i := m.base; i < len(m.dst); i++ {
-		if m.dst[i].Rule.group.class != classAny {
+	present := t.present.Load()
+	var path route.PathHash
+	route.HashPath(m.req.Path, &path)
+	for _, shape := range *s.list.Load() {
+		pattern, ok := shape.Hash(&path)
+		if !ok {
 			continue
 		}
-		lifter, kept, counted := m.dst[i], m.base, false
-		for j := m.base; j < len(m.dst); j++ {
-			o := m.dst[j]
-			other := o.Rule.group
-			if j != i && other.kind == lifter.Rule.group.kind && other.metric == lifter.Rule.group.metric {
-				month := other.class == classRenewing && other.calendar == lifter.Rule.Calendar
-				if lifter.Rule.moreSpecific(o.Rule) {
-					continue
-				}
-				counted = counted || month
+		for i := range all {
+			if c := &all[i]; present>>setOf(c.kind, c.form, scopeEndpoint)&1 != 0 {
+				t.probe(m, c, scopeEndpoint, placed(hashes[i], service, pattern))
 			}
-			m.dst[kept] = o
-			kept++
-		}
-		m.dst = m.dst[:kept]
-		i = m.settleLifter(lifter.Rule, counted)
-	}
-}
-
-// settleLifter drops a lifter whose monthly counter a more specific rule
-// counts in already, and returns the index to go on after.
-func (m *matcher) settleLifter(lifter *Compiled, counted bool) int {
-	for i := m.base; i < len(m.dst); i++ {
-		if m.dst[i].Rule != lifter {
-			continue
-		}
-		if !counted {
-			return i
-		}
-		m.dst = append(m.dst[:i], m.dst[i+1:]...)
-		return i - 1
-	}
-	return len(m.dst)
-}
-
-// sort orders this call's results by group; they are few.
-func (m *matcher) sort() {
-	for i := m.base + 1; i < len(m.dst); i++ {
-		for j := i; j > m.base && m.dst[j].Rule.group.before(&m.dst[j-1].Rule.group); j-- {
-			m.dst[j], m.dst[j-1] = m.dst[j-1], m.dst[j]
 		}
 	}
 }
 
-func (g *group) before(h *group) bool {
-	switch {
-	case g.kind != h.kind:
-		return g.kind < h.kind
-	case g.metric != h.metric:
-		return g.metric < h.metric
-	case g.class != h.class:
-		return g.class < h.class
+func (t *table) probe(m *matcher, c *candidate, scope scopeRank, hash uint64) {
+	w := t.sets[setOf(c.kind, c.form, scope)].Load().find(hash)
+	for r := w.next(); r != nil; r = w.next() {
+		if r.covers(c.subject) && m.judge(r, c.missing) == whyCovers {
+			m.compete(r, c.subject, c.missing)
+		}
 	}
-	return g.window < h.window
 }

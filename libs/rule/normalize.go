@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"github.com/sluice-platform/sluice/libs/period"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
@@ -30,16 +31,19 @@ func Normalize(r rules.Rule) rules.Rule {
 
 func normalizeLimit(l *rules.Limit) {
 	switch l.Algorithm {
-	case rules.AlgorithmGCRA:
+	case rules.AlgorithmGCRA, rules.AlgorithmTokenBucket:
 		if l.Burst == nil && l.Limit != nil {
 			burst := *l.Limit
 			l.Burst = &burst
 		}
 	case rules.AlgorithmQuota:
 		fill(&l.Timezone, "UTC")
-		fill(&l.Overdraft, "none")
-		if l.AnchorDay == 0 {
+		fill(&l.Overdraft, rules.OverdraftNone)
+		switch {
+		case l.Period == period.NameMonth && l.AnchorDay == 0:
 			l.AnchorDay = 1
+		case l.Period == period.NameWeek:
+			fill(&l.WeekStart, "monday")
 		}
 	}
 }

@@ -2,189 +2,188 @@ package rule
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/sluice-platform/sluice/libs/route"
-	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
-// numShards makes a change at a million rules copy about a thousand.
-const numShards = 1024
-
-// bucketKey finds the rules of one exact value, or of one tenant/*: name is
-// then empty and wide true.
-type bucketKey struct {
-	owner, name string
-	kind        kind
-	wide        bool
+// place is where a rule lies: the set of its kind, form and scope, and its hash
+// there, made of what a request must have to be covered.
+type place struct {
+	set  int
+	hash uint64
 }
 
-type bucketMap map[bucketKey][]*Compiled
-
-// wildcards holds the rules with value *, of the global scope and of services.
-type wildcards struct {
-	global    [numKinds][]*Compiled
-	byService map[string]*[numKinds][]*Compiled
+func setOf(k kind, f form, s scopeRank) int {
+	return (int(k)*int(numForms)+int(f))*int(numScopes) + int(s)
 }
 
-// table is what Match reads. Maps and slices within it are immutable: a writer
-// (one at a time) copies a shard or the wildcards, and swaps the pointer.
+const numSets = int(numKinds) * int(numForms) * int(numScopes) // fits the bits of a uint64
+
+// table is what Match reads. Writers, one at a time, add before they remove.
 type table struct {
-	seed   maphash.Seed
-	shards [numShards]atomic.Pointer[bucketMap]
-	wild   atomic.Pointer[wildcards]
-	// present counts rules by kind and exactness, to spare look-ups in vain.
-	present [numKinds][formAny]atomic.Int64
+	sets [numSets]atomic.Pointer[set[Compiled]]
+	// present has a bit for each set that is there, to spare look-ups in vain.
+	present atomic.Uint64
+	// shapes of the patterns that rules of a service name, so that those that
+	// may match a path are found by its literals.
+	shapes atomic.Pointer[map[string]*shapes]
+
+	counts map[string]map[route.Shape]int // the writer's own
 }
+
+// shapes are one service's. The slice is immutable.
+type shapes struct{ list atomic.Pointer[[]route.Shape] }
 
 func newTable() *table {
-	t := &table{seed: maphash.MakeSeed()}
-	empty := bucketMap{}
-	for i := range t.shards {
-		t.shards[i].Store(&empty)
-	}
-	t.wild.Store(&wildcards{byService: map[string]*[numKinds][]*Compiled{}})
+	t := &table{counts: map[string]map[route.Shape]int{}}
+	t.shapes.Store(&map[string]*shapes{})
 	return t
 }
 
-func (t *table) shardOf(k *bucketKey) *atomic.Pointer[bucketMap] {
-	h := maphash.String(t.seed, k.owner)*31 + maphash.String(t.seed, k.name)
-	return &t.shards[(h^h>>32)%numShards]
+// seed is this process's.
+var seed = maphash.MakeSeed()
+
+// hashOf hashes a part of a place; "" is 0.
+func hashOf(s string) uint64 {
+	if s == "" {
+		return 0
+	}
+	return maphash.String(seed, s)
 }
 
-func (t *table) bucket(k bucketKey) []*Compiled {
-	form := formExact
-	if k.wide {
-		form = formTenantWide
-	}
-	if t.present[k.kind][form].Load() == 0 {
-		return nil
-	}
-	return (*t.shardOf(&k).Load())[k]
+func hashSubject(owner, name string) uint64 {
+	return hashOf(owner)*0x9e3779b97f4a7c15 + hashOf(name)*0xc2b2ae3d27d4eb4f
 }
 
-// bucketKeys returns where a rule with an exact value or tenant/* lies. An
-// endpoint's value may be read in more than one way (see splits).
-func bucketKeys(c *Compiled) []bucketKey {
-	k, value := c.group.kind, c.Subject.Value
-	switch k {
-	case kindUser, kindApplication:
-		owner, name, _ := strings.Cut(value, "/")
-		if c.form == formTenantWide {
-			return []bucketKey{{kind: k, owner: owner, wide: true}}
+// placed mixes a subject with a scope's service and pattern, 0 for none.
+func placed(subject, service, pattern uint64) uint64 {
+	h := subject + service*0x165667b19e3779f9 + pattern*0x27d4eb2f165667c5
+	h = (h ^ h>>29) * 0xff51afd7ed558ccd
+	return h ^ h>>32
+}
+
+// hash is where the rules about a candidate lie, before their scope.
+func (c *candidate) hash() uint64 {
+	switch {
+	case c.form == formAny:
+		return 0
+	case c.form == formTenantWide:
+		return hashSubject(c.subject.owner, "")
+	case c.kind == kindAPIKey:
+		return hashSubject(c.subject.name, "")
+	}
+	return hashSubject(c.subject.owner, c.subject.name)
+}
+
+// places returns where a rule lies. An endpoint's value may be read in more
+// than one way (see splits), and lies under each.
+func places(c *Compiled) []place {
+	scope := func(subject uint64) place {
+		p := place{set: setOf(c.group.kind, c.form, c.scopeRank)}
+		switch c.scopeRank {
+		case scopeGlobal:
+			p.hash = placed(subject, 0, 0)
+		case scopeService:
+			p.hash = placed(subject, hashOf(c.Service), 0)
+		case scopeEndpoint:
+			p.hash = placed(subject, hashOf(c.Service), c.pattern.LiteralHash())
 		}
-		return []bucketKey{{kind: k, owner: owner, name: name}}
-	case kindEndpoint:
-		var keys []bucketKey
-		for service, pattern := range splits(value) {
-			if p, err := route.Parse(pattern); err == nil {
-				keys = append(keys, bucketKey{kind: k, owner: service, name: p.String()})
-			}
+		return p
+	}
+	if c.form == formExact && c.group.kind == kindEndpoint {
+		var all []place
+		for _, s := range endpointSubjects(c.value) {
+			all = append(all, scope(hashSubject(s.owner, s.name)))
 		}
-		return keys
+		return all
 	}
-	return []bucketKey{{kind: k, owner: value}}
+	s := candidate{kind: c.group.kind, form: c.form, subject: partsOf(c.group.kind, c.value)}
+	return []place{scope(s.hash())}
 }
 
-// swap puts c where old was; either may be nil, and off rules are as nil. The
-// new one is there before the old one goes: a request may see both, in which
-// case one wins, but never neither.
-func (t *table) swap(old, c *Compiled) {
-	if c != nil && c.Mode != rules.ModeOff {
-		t.edit(c, 1, func(list []*Compiled) []*Compiled {
-			next := slices.DeleteFunc(slices.Clone(list), func(o *Compiled) bool { return o == old })
-			return append(next, c)
-		})
+func (t *table) set(i int) *set[Compiled] {
+	s := t.sets[i].Load()
+	if s == nil {
+		s = newSet[Compiled]()
+		t.sets[i].Store(s)
+		t.present.Store(t.present.Load() | 1<<i)
 	}
-	if old != nil && old.Mode != rules.ModeOff {
-		t.edit(old, -1, func(list []*Compiled) []*Compiled {
-			return slices.DeleteFunc(slices.Clone(list), func(o *Compiled) bool { return o == old })
-		})
+	return s
+}
+
+// add puts a rule in its places.
+func (t *table) add(c *Compiled, at []place) {
+	if c.scopeRank == scopeEndpoint {
+		t.countShape(c.Service, c.pattern.Shape(), 1) // first: without it the rule is not found
+	}
+	for _, p := range at {
+		t.set(p.set).add(p.hash, c)
 	}
 }
 
-func (t *table) edit(c *Compiled, n int64, change func([]*Compiled) []*Compiled) {
-	if c.form == formAny {
-		t.editWild(c, change)
+// remove takes a rule out of its places.
+func (t *table) remove(c *Compiled, at []place) {
+	for _, p := range at {
+		t.set(p.set).swap(p.hash, c, nil)
+	}
+	if c.scopeRank == scopeEndpoint {
+		t.countShape(c.Service, c.pattern.Shape(), -1)
+	}
+}
+
+// replace puts c where old is, if both lie in the same places.
+func (t *table) replace(old, c *Compiled, at []place) bool {
+	if !slices.Equal(places(old), at) || old.scopeRank == scopeEndpoint && old.pattern.Shape() != c.pattern.Shape() {
+		return false
+	}
+	for _, p := range at {
+		t.set(p.set).swap(p.hash, old, c)
+	}
+	return true
+}
+
+func (t *table) countShape(service string, shape route.Shape, n int) {
+	counts := t.counts[service]
+	if counts == nil {
+		counts = map[route.Shape]int{}
+		t.counts[service] = counts
+	}
+	had := counts[shape]
+	if counts[shape] = had + n; counts[shape] == 0 {
+		delete(counts, shape)
+	}
+	if had > 0 && had+n > 0 {
 		return
 	}
-	t.present[c.group.kind][c.form].Add(n)
-	for _, k := range bucketKeys(c) {
-		shard := t.shardOf(&k)
-		last := *shard.Load()
-		next := make(bucketMap, len(last)+1)
-		for k, list := range last {
-			next[k] = list
-		}
-		if list := change(last[k]); len(list) > 0 {
-			next[k] = list
-		} else {
-			delete(next, k)
-		}
-		shard.Store(&next)
+	known := *t.shapes.Load()
+	s := known[service]
+	if s == nil {
+		s = &shapes{}
 	}
-}
-
-func (t *table) editWild(c *Compiled, change func([]*Compiled) []*Compiled) {
-	k, last := c.group.kind, t.wild.Load()
-	next := &wildcards{global: last.global, byService: last.byService}
-	if c.Scope.Service == "" {
-		next.global[k] = change(last.global[k])
-		t.wild.Store(next)
+	list := slices.Collect(maps.Keys(counts))
+	s.list.Store(&list)
+	switch {
+	case len(counts) == 0:
+		delete(t.counts, service)
+		known = maps.Clone(known)
+		delete(known, service)
+	case known[service] == nil:
+		known = maps.Clone(known)
+		known[service] = s
+	default:
 		return
 	}
-	next.byService = make(map[string]*[numKinds][]*Compiled, len(last.byService)+1)
-	for service, lists := range last.byService {
-		next.byService[service] = lists
-	}
-	lists := [numKinds][]*Compiled{}
-	if had := last.byService[c.Scope.Service]; had != nil {
-		lists = *had
-	}
-	lists[k] = change(lists[k])
-	next.byService[c.Scope.Service] = &lists
-	empty := true
-	for _, list := range lists {
-		empty = empty && len(list) == 0
-	}
-	if empty {
-		delete(next.byService, c.Scope.Service)
-	}
-	t.wild.Store(next)
+	t.shapes.Store(&known)
 }
 
-// load fills a table nobody reads yet, without copying.
-func (t *table) load(byID map[string]*Compiled) {
-	var shards [numShards]bucketMap
-	index := map[*atomic.Pointer[bucketMap]]int{}
-	for i := range t.shards {
-		shards[i] = bucketMap{}
-		index[&t.shards[i]] = i
-	}
-	wild := t.wild.Load()
-	for _, c := range byID {
-		switch {
-		case c.Mode == rules.ModeOff:
-		case c.form == formAny && c.Scope.Service == "":
-			wild.global[c.group.kind] = append(wild.global[c.group.kind], c)
-		case c.form == formAny:
-			lists := wild.byService[c.Scope.Service]
-			if lists == nil {
-				lists = &[numKinds][]*Compiled{}
-				wild.byService[c.Scope.Service] = lists
-			}
-			lists[c.group.kind] = append(lists[c.group.kind], c)
-		default:
-			t.present[c.group.kind][c.form].Add(1)
-			for _, k := range bucketKeys(c) {
-				m := shards[index[t.shardOf(&k)]]
-				m[k] = append(m[k], c)
-			}
+// all calls yield for each rule, at least once.
+func (t *table) all(yield func(*Compiled) bool) {
+	for i := range t.sets {
+		if s := t.sets[i].Load(); s != nil && !s.all(yield) {
+			return
 		}
-	}
-	for i := range t.shards {
-		t.shards[i].Store(&shards[i])
 	}
 }

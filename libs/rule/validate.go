@@ -37,6 +37,30 @@ var (
 // is. It is pure; fields may be reported in any order, each at least once.
 func Validate(r rules.Rule) []FieldError {
 	v := &validator{}
+	v.wording(r)
+	v.own(r)
+	return v.errs
+}
+
+// validateOwn judges what of a rule its wording does not say: whose it is, and
+// its numbers.
+func validateOwn(r rules.Rule) []FieldError {
+	v := &validator{}
+	v.own(r)
+	return v.errs
+}
+
+// wording judges what rules of one wording share.
+func (v *validator) wording(r rules.Rule) {
+	v.scope(r.Scope)
+	if !metricSyntax.MatchString(r.Metric) {
+		v.add("metric", metricMessage)
+	}
+	v.limit(r)
+	v.choices(r)
+}
+
+func (v *validator) own(r rules.Rule) {
 	v.name("id", r.ID)
 	if r.ID == "." || r.ID == ".." {
 		v.add("id", "must not be a dot segment: it could not stand in a URL")
@@ -45,21 +69,17 @@ func Validate(r rules.Rule) []FieldError {
 		v.add("name", "must be at most %d printable characters", maxName)
 	}
 	v.subject(r)
-	v.scope(r.Scope)
-	if !metricSyntax.MatchString(r.Metric) {
-		v.add("metric", "must be 1 to 64 of letters, digits, dot, underscore and hyphen")
-	}
-	v.limit(r)
+	v.amounts(r)
 	if r.Cost != nil && (*r.Cost < 0 || *r.Cost > limit.MaxInteger) {
 		v.add("cost", "must be 0 to %d", int64(limit.MaxInteger))
 	}
-	v.choices(r)
 	if r.Priority < -maxPriority || r.Priority > maxPriority {
 		v.add("priority", "must be %d to %d", -maxPriority, maxPriority)
 	}
 	v.validity(r.ValidFrom, r.ValidUntil)
-	return v.errs
 }
+
+const metricMessage = "must be 1 to 64 of letters, digits, dot, underscore and hyphen"
 
 type validator struct{ errs []FieldError }
 
@@ -76,11 +96,24 @@ func (v *validator) name(field, s string) {
 }
 
 func printable(s string) bool {
+	if plain(s) {
+		return true
+	}
 	if !utf8.ValidString(s) {
 		return false
 	}
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// plain reports printable ASCII, which nearly every name is.
+func plain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' {
 			return false
 		}
 	}
@@ -104,9 +137,9 @@ func (v *validator) choice(field, value string, now, later []string) {
 }
 
 func (v *validator) choices(r rules.Rule) {
-	v.choice("mode", r.Mode, []string{rules.ModeEnforce, rules.ModeOff}, []string{rules.ModeShadow})
+	v.choice("mode", r.Mode, []string{rules.ModeEnforce, rules.ModeShadow, rules.ModeOff}, nil)
 	v.choice("onStoreLoss", r.OnStoreLoss,
-		[]string{rules.StoreLossOpen, rules.StoreLossClosed}, []string{rules.StoreLossLocal})
+		[]string{rules.StoreLossOpen, rules.StoreLossClosed, rules.StoreLossLocal}, nil)
 	v.choice("onMissing", r.OnMissing,
 		[]string{rules.MissingSkip, rules.MissingShared, rules.MissingDeny}, nil)
 }

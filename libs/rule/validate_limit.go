@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"errors"
 	"math/bits"
 	"time"
 
@@ -9,8 +10,14 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
-const algorithmsNow = "gcra, fixedWindow, quota"
+const algorithmList = "gcra, fixedWindow, slidingWindow, tokenBucket, quota"
 
+// bucket reports an algorithm that refills steadily, and so has a burst.
+func bucket(algorithm string) bool {
+	return algorithm == rules.AlgorithmGCRA || algorithm == rules.AlgorithmTokenBucket
+}
+
+// limit judges a limit's words; amounts judges its numbers.
 func (v *validator) limit(r rules.Rule) {
 	l := r.Limit
 	if l == nil {
@@ -20,16 +27,86 @@ func (v *validator) limit(r rules.Rule) {
 		return
 	}
 	switch l.Algorithm {
-	case rules.AlgorithmGCRA, rules.AlgorithmFixedWindow:
-		v.amount(r)
-		v.rate(r)
 	case rules.AlgorithmQuota:
-		v.amount(r)
 		v.quota(l)
-	case rules.AlgorithmSlidingWindow, rules.AlgorithmTokenBucket:
-		v.notYet("limit.algorithm", l.Algorithm, algorithmsNow)
 	default:
-		v.add("limit.algorithm", "must be one of %s", algorithmsNow)
+		if rateNames[l.Algorithm].name == "" {
+			v.add("limit.algorithm", "must be one of %s", algorithmList)
+			return
+		}
+		v.rate(l)
+	}
+}
+
+func (v *validator) rate(l *rules.Limit) {
+	for _, f := range []struct {
+		field string
+		set   bool
+	}{
+		{"limit.kind", l.Kind != ""}, {"limit.period", l.Period != ""},
+		{"limit.timezone", l.Timezone != ""}, {"limit.anchorDay", l.AnchorDay != 0},
+		{"limit.weekStart", l.WeekStart != ""}, {"limit.overdraft", l.Overdraft != ""},
+	} {
+		if f.set {
+			v.add(f.field, "belongs to algorithm quota; leave it out for %s", l.Algorithm)
+		}
+	}
+	v.window("limit.window", l.Window)
+}
+
+func (v *validator) window(field, s string) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		v.add(field, "must be a duration such as 30s, 1m or 24h")
+	case d < minWindow || d > maxWindow || d%time.Second != 0:
+		v.add(field, "must be whole seconds, 1s to 8760h")
+	}
+}
+
+func (v *validator) quota(l *rules.Limit) {
+	if l.Window != "" {
+		v.add("limit.window", "belongs to rates; a quota has a period")
+	}
+	switch l.Kind {
+	case "":
+		v.add("limit.kind", "must be %s", rules.QuotaRenewing)
+	default:
+		v.choice("limit.kind", l.Kind, []string{rules.QuotaRenewing}, []string{rules.QuotaPrepaid})
+	}
+	v.choice("limit.overdraft", l.Overdraft, []string{rules.OverdraftNone, rules.OverdraftOnce}, nil)
+	spec := period.Spec{Unit: l.Period, Zone: l.Timezone, AnchorDay: l.AnchorDay, WeekStart: l.WeekStart}
+	var bad *period.SpecError
+	if _, err := period.New(spec); errors.As(err, &bad) {
+		for _, f := range bad.Fields {
+			v.add("limit."+f.Field, "%s", f.Message)
+		}
+	}
+}
+
+// amounts judges a limit's numbers.
+func (v *validator) amounts(r rules.Rule) {
+	l := r.Limit
+	if l == nil {
+		return
+	}
+	v.amount(r)
+	switch {
+	case l.Algorithm == rules.AlgorithmQuota:
+		if l.Burst != nil {
+			v.add("limit.burst", "belongs to gcra and tokenBucket; leave it out for quota")
+		}
+		v.quotaAmounts(r)
+		return
+	case rateNames[l.Algorithm].name == "":
+		return // said elsewhere
+	case l.Rollover != nil:
+		v.add("limit.rollover", "belongs to algorithm quota; leave it out for %s", l.Algorithm)
+	}
+	if l.Burst != nil {
+		v.burst(r)
+	} else if bucket(l.Algorithm) {
+		v.refill(l)
 	}
 }
 
@@ -42,34 +119,16 @@ func (v *validator) amount(r rules.Rule) {
 		v.add("limit.limit", "must be given; 0 lets nothing pass, unlimited is a field of the rule")
 	case *n < 0 || *n > limit.MaxInteger:
 		v.add("limit.limit", "must be 0 to %d", int64(limit.MaxInteger))
-	case r.Limit.Algorithm == rules.AlgorithmGCRA && *n > limit.MaxGCRALimit:
-		v.add("limit.limit", "must be 0 to %d for gcra", int64(limit.MaxGCRALimit))
+	case bucket(r.Limit.Algorithm) && *n > limit.MaxGCRALimit:
+		v.add("limit.limit", "must be 0 to %d for %s", int64(limit.MaxGCRALimit), r.Limit.Algorithm)
 	}
 }
 
-func (v *validator) rate(r rules.Rule) {
+func (v *validator) burst(r rules.Rule) {
 	l := r.Limit
-	for _, f := range []struct {
-		field string
-		set   bool
-	}{
-		{"limit.kind", l.Kind != ""}, {"limit.period", l.Period != ""},
-		{"limit.timezone", l.Timezone != ""}, {"limit.anchorDay", l.AnchorDay != 0},
-		{"limit.weekStart", l.WeekStart != ""}, {"limit.rollover", l.Rollover != nil},
-		{"limit.overdraft", l.Overdraft != ""},
-	} {
-		if f.set {
-			v.add(f.field, "belongs to algorithm quota; leave it out for %s", l.Algorithm)
-		}
-	}
-	window, ok := v.window(l.Window)
 	switch {
-	case l.Burst == nil:
-		if ok {
-			v.refill(r, window)
-		}
-	case l.Algorithm != rules.AlgorithmGCRA:
-		v.add("limit.burst", "belongs to algorithm gcra; leave it out for %s", l.Algorithm)
+	case !bucket(l.Algorithm):
+		v.add("limit.burst", "belongs to gcra and tokenBucket; leave it out for %s", l.Algorithm)
 	case r.Unlimited:
 		v.add("limit.burst", "must be left out where unlimited is true")
 	case l.Limit != nil && *l.Limit == 0:
@@ -78,38 +137,24 @@ func (v *validator) rate(r rules.Rule) {
 		}
 	case *l.Burst < 1 || *l.Burst > limit.MaxInteger:
 		v.add("limit.burst", "must be 1 to %d", int64(limit.MaxInteger))
-	case ok:
-		v.refill(r, window)
-	}
-}
-
-func (v *validator) window(s string) (time.Duration, bool) {
-	d, err := time.ParseDuration(s)
-	switch {
-	case err != nil:
-		v.add("limit.window", "must be a duration such as 30s, 1m or 24h")
-	case d < minWindow || d > maxWindow || d%time.Second != 0:
-		v.add("limit.window", "must be whole seconds, 1s to 8760h")
 	default:
-		return d, true
+		v.refill(l)
 	}
-	return 0, false
 }
 
-// refill refuses gcra numbers whose times the script could not keep exact.
-func (v *validator) refill(r rules.Rule, window time.Duration) {
-	l := r.Limit
-	if l.Algorithm != rules.AlgorithmGCRA || l.Limit == nil || *l.Limit <= 0 || *l.Limit > limit.MaxGCRALimit {
-		return
+// refill refuses numbers whose times the script could not keep exact.
+func (v *validator) refill(l *rules.Limit) {
+	window, err := time.ParseDuration(l.Window)
+	if err != nil || window < minWindow || window > maxWindow || l.Limit == nil || *l.Limit <= 0 || *l.Limit > limit.MaxGCRALimit {
+		return // said elsewhere
 	}
 	burst := *l.Limit
 	if l.Burst != nil {
 		burst = *l.Burst
 	}
-	if _, ok := limit.RefillTime(*l.Limit, window, burst); ok {
-		return
+	if _, ok := limit.RefillTime(*l.Limit, window, burst); !ok {
+		v.add("limit.burst", "takes too long to refill at this rate to be counted exactly; at most %d", mostBurst(*l.Limit, window))
 	}
-	v.add("limit.burst", "takes too long to refill at this rate to be counted exactly; at most %d", mostBurst(*l.Limit, window))
 }
 
 // mostBurst is the largest burst RefillTime takes.
@@ -123,40 +168,17 @@ func mostBurst(n int64, window time.Duration) int64 {
 	return int64(min(q, limit.MaxInteger))
 }
 
-func (v *validator) quota(l *rules.Limit) {
-	if l.Window != "" {
-		v.add("limit.window", "belongs to rates; a quota has a period")
-	}
-	if l.Burst != nil {
-		v.add("limit.burst", "belongs to algorithm gcra; leave it out for quota")
-	}
-	v.required("limit.kind", l.Kind, rules.QuotaRenewing, rules.QuotaPrepaid)
-	v.required("limit.period", l.Period, period.NameMonth, "hour", "day", "week", "year", "never")
-	if l.Timezone != "" && l.Timezone != "UTC" {
-		v.notYet("limit.timezone", l.Timezone, "UTC")
-	}
+func (v *validator) quotaAmounts(r rules.Rule) {
+	l := r.Limit
 	switch {
-	case l.AnchorDay < 0 || l.AnchorDay > 31:
-		v.add("limit.anchorDay", "must be 1 to 31")
-	case l.AnchorDay > 1:
-		v.add("limit.anchorDay", "%d is not available yet; available: 1", l.AnchorDay)
+	case r.Unlimited && l.Overdraft == rules.OverdraftOnce:
+		v.add("limit.overdraft", "must be left out where unlimited is true")
+	case l.Rollover == nil:
+	case r.Unlimited:
+		v.add("limit.rollover", "must be left out where unlimited is true")
+	case l.Period == period.NameNever:
+		v.add("limit.rollover", "must be left out for period never, which has no next one")
+	case *l.Rollover < 0 || l.Limit != nil && *l.Limit >= 0 && *l.Rollover > limit.MaxInteger-*l.Limit:
+		v.add("limit.rollover", "must be 0 or more, and with limit at most %d", int64(limit.MaxInteger))
 	}
-	if l.WeekStart != "" {
-		v.add("limit.weekStart", "is not available yet: it belongs to period week; leave it out")
-	}
-	if l.Rollover != nil {
-		v.add("limit.rollover", "is not available yet; leave it out")
-	}
-	if l.Overdraft != "" && l.Overdraft != "none" {
-		v.notYet("limit.overdraft", l.Overdraft, "none")
-	}
-}
-
-// required checks a field that must be now, and may be one of later in time.
-func (v *validator) required(field, value, now string, later ...string) {
-	if value == "" {
-		v.add(field, "must be %s", now)
-		return
-	}
-	v.choice(field, value, []string{now}, later)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
@@ -47,6 +48,8 @@ func (s *Service) AdminRoutes(mux *http.ServeMux) {
 		switch r.PathValue("topic") {
 		case rules.Topic:
 			view = viewTable(s.tables.rules, key, one)
+		case overrides.Topic:
+			view = viewTable(s.tables.overrides, key, one)
 		case catalog.Topic:
 			view = viewTable(s.tables.catalog, key, one)
 		case keys.Topic:

@@ -83,10 +83,7 @@ func (x *exchange) denyBy(against func(*rule.Match) bool, status int, reason str
 func missesIdentity(m *rule.Match) bool { return m.MissingDeny }
 
 // grantsNothing: a quota of 0, which no counter can change.
-func grantsNothing(m *rule.Match) bool {
-	l := m.Rule.Limit
-	return m.Rule.Algorithm.Quota() && !m.Rule.Unlimited && l != nil && l.Limit != nil && *l.Limit == 0
-}
+func grantsNothing(m *rule.Match) bool { return m.GrantsNothing() }
 
 // count charges the counters, or falls back to the rules' onStoreLoss.
 func (g *gate) count(x *exchange) {

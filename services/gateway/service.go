@@ -75,7 +75,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := sinks{rules: &ruleSink{index: rule.New(), log: deps.Log}, routes: newRoutes(deps.Log), keys: newKeyTable()}
+	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable()}
 	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
 		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		keys: to.keys, routes: to.routes, rules: to.rules.index, store: s.store,
+		keys: to.keys, routes: to.routes, rules: to.index, store: s.store,
 	}
 	if len(cfg.Identity.JWT.Issuers) > 0 {
 		s.tokens, err = jwt.New(cfg.Identity.JWT.Config, jwt.Deps{Now: deps.Now, Log: deps.Log, Registerer: deps.Registerer})
@@ -140,7 +140,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 	// Each part has its own context: they stop one after the other, not at once.
 	background := context.WithoutCancel(ctx)
-	readers := []func(context.Context) error{s.tables.rules.Run, s.tables.catalog.Run, s.tables.keys.Run}
+	readers := []func(context.Context) error{s.tables.rules.Run, s.tables.overrides.Run, s.tables.catalog.Run, s.tables.keys.Run}
 	if s.tokens != nil {
 		readers = append(readers, s.tokens.Run)
 	}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,96 +12,128 @@ import (
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
-// tables are the three compacted topics the gate decides by. What requests see
-// of them are the sinks: an index, a snapshot and a table of hashes, none of
-// which takes a lock to be read.
+// tables are the compacted topics the gate decides by. What requests see of
+// them are the sinks: an index, a snapshot and a table of hashes, none of which
+// takes a lock to be read.
 type tables struct {
-	rules   *stream.Table[rules.Rule]
-	catalog *stream.Table[*service]
-	keys    *stream.Table[*apiKey]
+	rules     *stream.Table[*rule.Compiled]
+	overrides *stream.Table[*rule.CompiledOverride]
+	catalog   *stream.Table[*service]
+	keys      *stream.Table[*apiKey]
 }
 
 // sinks are the receiving ends, each written by its own table's goroutine.
 type sinks struct {
-	rules  *ruleSink
+	index  *rule.Index
 	routes *routes
 	keys   *keyTable
 }
 
+// tablesFrom is what all of them are read with.
+type tablesFrom struct {
+	cfg stream.Config
+	reg prometheus.Registerer
+	log *slog.Logger
+	now func() time.Time
+}
+
 func newTables(cfg stream.Config, to sinks, reg prometheus.Registerer, log *slog.Logger, now func() time.Time) (*tables, error) {
-	r, err := stream.NewTable(cfg, stream.TableOptions[rules.Rule]{
-		Topic: rules.Topic, Decode: decodeRule, Sink: to.rules, Registerer: reg, Log: log, Now: now,
+	from := tablesFrom{cfg, reg, log, now}
+	var t tables
+	var errs [4]error
+	t.rules, errs[0] = openTable(from, rules.Topic, decodeRule, ruleSink{to.index})
+	t.overrides, errs[1] = openTable(from, overrides.Topic, decodeOverride, overrideSink{to.index})
+	t.catalog, errs[2] = openTable(from, catalog.Topic, decodeService, to.routes)
+	t.keys, errs[3] = openTable(from, keys.Topic, decodeKey, to.keys)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+func openTable[V any](from tablesFrom, topic string, decode func(string, []byte) (V, error), sink stream.Sink[V]) (*stream.Table[V], error) {
+	t, err := stream.NewTable(from.cfg, stream.TableOptions[V]{
+		Topic: topic, Decode: decode, Sink: sink, Registerer: from.reg, Log: from.log, Now: from.now,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("table of rules: %w", err)
+		return nil, fmt.Errorf("table of %s: %w", topic, err)
 	}
-	c, err := stream.NewTable(cfg, stream.TableOptions[*service]{
-		Topic: catalog.Topic, Decode: decodeService, Sink: to.routes, Registerer: reg, Log: log, Now: now,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("table of services: %w", err)
-	}
-	k, err := stream.NewTable(cfg, stream.TableOptions[*apiKey]{
-		Topic: keys.Topic, Decode: decodeKey, Sink: to.keys, Registerer: reg, Log: log, Now: now,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("table of keys: %w", err)
-	}
-	return &tables{rules: r, catalog: c, keys: k}, nil
+	return t, nil
 }
 
 // ready is nil when each table has once equalled a mirror record.
 func (t *tables) ready() error {
-	return errors.Join(t.rules.Ready(), t.catalog.Ready(), t.keys.Ready())
+	return errors.Join(t.rules.Ready(), t.overrides.Ready(), t.catalog.Ready(), t.keys.Ready())
 }
 
 // decodeRule reads one record of rules.v1. A rule that this build cannot
 // enforce (one of a newer control plane, say) is an error, so that the table
 // keeps the last version it could.
-func decodeRule(id string, value []byte) (rules.Rule, error) {
-	var r rules.Rule
-	if err := json.Unmarshal(value, &r); err != nil {
-		return rules.Rule{}, fmt.Errorf("read rule: %w", err)
-	}
-	if r.ID != id {
-		return rules.Rule{}, fmt.Errorf("record %q holds rule %q", id, r.ID)
-	}
-	c, err := rule.Compile(r)
+func decodeRule(id string, value []byte) (*rule.Compiled, error) {
+	c, err := rule.Decode(value)
 	if err != nil {
-		return rules.Rule{}, fmt.Errorf("compile rule: %w", err)
+		return nil, err
 	}
-	return c.Rule, nil
+	if c.ID != id {
+		return nil, fmt.Errorf("record %q holds rule %q", id, c.ID)
+	}
+	return c, nil
+}
+
+// decodeOverride reads one record of overrides.v1.
+func decodeOverride(id string, value []byte) (*rule.CompiledOverride, error) {
+	o, err := rule.DecodeOverride(value)
+	if err != nil {
+		return nil, err
+	}
+	if o.ID != id {
+		return nil, fmt.Errorf("record %q holds override %q", id, o.ID)
+	}
+	return o, nil
 }
 
 // ruleSink hands the table of rules to the index.
-type ruleSink struct {
-	index *rule.Index
-	log   *slog.Logger
-}
+type ruleSink struct{ index *rule.Index }
 
 // Replace implements stream.Sink.
-func (s *ruleSink) Replace(entries map[string]stream.Entry[rules.Rule]) {
-	all := make([]rules.Rule, 0, len(entries))
+func (s ruleSink) Replace(entries map[string]stream.Entry[*rule.Compiled]) {
+	all := make([]*rule.Compiled, 0, len(entries))
 	for _, e := range entries {
 		all = append(all, e.Value)
 	}
-	if err := s.index.Replace(all); err != nil {
-		s.log.Error("rules are not enforced in their newest version", "error", err)
-	}
+	s.index.ReplaceCompiled(all)
 }
 
 // Apply implements stream.Sink.
-func (s *ruleSink) Apply(c stream.Change[rules.Rule]) {
+func (s ruleSink) Apply(c stream.Change[*rule.Compiled]) {
 	if c.Deleted {
 		s.index.Delete(c.Key)
 		return
 	}
-	if err := s.index.Put(c.Entry.Value); err != nil {
-		// decodeRule refuses what the index would, so this is a bug; the index
-		// keeps the rule's last good version.
-		s.log.Error("rule is not enforced in its newest version", "rule", c.Key, "error", err)
+	s.index.PutCompiled(c.Entry.Value)
+}
+
+// overrideSink hands the table of overrides to the index.
+type overrideSink struct{ index *rule.Index }
+
+// Replace implements stream.Sink.
+func (s overrideSink) Replace(entries map[string]stream.Entry[*rule.CompiledOverride]) {
+	all := make([]*rule.CompiledOverride, 0, len(entries))
+	for _, e := range entries {
+		all = append(all, e.Value)
 	}
+	s.index.ReplaceOverrides(all)
+}
+
+// Apply implements stream.Sink.
+func (s overrideSink) Apply(c stream.Change[*rule.CompiledOverride]) {
+	if c.Deleted {
+		s.index.DeleteOverride(c.Key)
+		return
+	}
+	s.index.PutOverride(c.Entry.Value)
 }

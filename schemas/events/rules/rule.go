@@ -124,6 +124,9 @@ type Limit struct {
 	WeekStart string `json:"weekStart,omitempty"`
 	// Rollover is how many unused units of a period may be carried into the next.
 	Rollover *int64 `json:"rollover,omitempty"`
+	// Since is when a quota was first given a rollover: periods that ended before
+	// leave nothing. The control plane writes it; what a caller sends is ignored.
+	Since *time.Time `json:"since,omitempty"`
 	// Overdraft is none or once: the request that takes the last unit may take
 	// more than are left.
 	Overdraft string `json:"overdraft,omitempty"`
