@@ -75,7 +75,7 @@ func BenchmarkStages(b *testing.B) {
 			}
 		}
 		s.gate.record(x, http.StatusOK)
-		x.setHeaders(w.header)
+		s.gate.setHeaders(x, w.header)
 		x.free()
 	}
 }

@@ -24,7 +24,7 @@ const (
 
 // verdict is what was decided, and why.
 type verdict struct {
-	decision string // usage.DecisionAllow, usage.DecisionDeny
+	decision string // usage.DecisionAllow, DecisionDeny or DecisionShadow
 	outcome  outcome
 	// status of the gate's own answer; 0 forwards the request.
 	status int
@@ -41,7 +41,10 @@ type verdict struct {
 type judgement struct {
 	rule  *rule.Compiled
 	state limit.State
-	cost  int64
+	// cost is what was charged, corrections included.
+	cost int64
+	// corrected is the part of cost that the service's answer added.
+	corrected int64
 }
 
 // entitled reports whether the counter's policy grants anything at all.
@@ -176,14 +179,26 @@ func (g *gate) fallBack(x *exchange, lost []rule.Match) {
 func (x *exchange) judge(matches []rule.Match, counters []limit.Counter, d limit.Decision) {
 	x.judgedAt = d.Now
 	for i := range d.States {
-		x.judged = append(x.judged, judgement{rule: matches[i].Rule, state: d.States[i], cost: counters[i].Cost})
+		j := judgement{rule: matches[i].Rule, state: d.States[i], cost: counters[i].Cost}
+		if j.state.Shadow {
+			x.shadows = append(x.shadows, j)
+		} else {
+			x.judged = append(x.judged, j)
+		}
 	}
+	if len(x.judged) > 0 {
+		x.judgeEnforced(d.Allowed)
+	}
+	x.judgeShadows()
+}
+
+func (x *exchange) judgeEnforced(allowed bool) {
 	slices.SortStableFunc(x.judged, tighter)
 	first := &x.judged[0]
 	if !x.verdict.degraded {
 		x.verdict.decisive = first.rule
 	}
-	if d.Allowed {
+	if allowed {
 		return
 	}
 	x.verdict = verdict{

@@ -46,6 +46,9 @@ type exchange struct {
 	// judged are the counters' states, tightest first; empty when nothing was
 	// counted or the store could not be asked.
 	judged []judgement
+	// shadows are the states of shadow rules' counters, in the same order. They
+	// are reported and decide nothing: no client hears of them.
+	shadows []judgement
 	// judgedAt is the store's clock at that moment.
 	judgedAt time.Time
 
@@ -66,7 +69,7 @@ func newExchange(w http.ResponseWriter, r *http.Request, start time.Time) *excha
 	x, _ := exchanges.Get().(*exchange)
 	*x = exchange{
 		w: w, r: r, start: start,
-		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0],
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0],
 		charges: x.charges[:0], scratch: x.scratch[:0],
 	}
 	return x
@@ -77,10 +80,11 @@ func newExchange(w http.ResponseWriter, r *http.Request, start time.Time) *excha
 func (x *exchange) free() {
 	clear(x.matches[:cap(x.matches)])
 	clear(x.judged[:cap(x.judged)])
+	clear(x.shadows[:cap(x.shadows)])
 	clear(x.counters[:cap(x.counters)])
 	clear(x.charges[:cap(x.charges)])
 	*x = exchange{
-		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0],
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0],
 		charges: x.charges[:0], scratch: x.scratch[:0],
 	}
 	exchanges.Put(x)

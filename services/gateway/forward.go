@@ -165,17 +165,18 @@ func setForwarded(p *httputil.ProxyRequest, trustedPeer bool) {
 }
 
 // passAnswer runs when the upstream's header is there and the client's is not:
-// the event is recorded and the decision's headers take the place of any the
+// the cost is corrected if the service says so, the event is recorded and the decision's headers take the place of any the
 // upstream wrote.
 func (g *gate) passAnswer(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
+	g.correct(x, res.Header)
 	g.record(x, res.StatusCode)
 	for name := range res.Header {
 		if strings.HasPrefix(name, "Sluice-") {
 			delete(res.Header, name)
 		}
 	}
-	x.setHeaders(res.Header)
+	g.setHeaders(x, res.Header)
 	return nil
 }
 
@@ -196,7 +197,7 @@ func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error)
 		g.metrics.upstreamErrors.Inc()
 		g.complain.say(slog.LevelWarn, "upstream failed", "service", x.service.name, "status", p.status, "error", err)
 	}
-	x.setHeaders(w.Header())
+	g.setHeaders(x, w.Header())
 	x.scratch = p.write(w, x.scratch)
 }
 

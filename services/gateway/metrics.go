@@ -42,6 +42,19 @@ var refusalNames = [refusals]string{
 	"token-refused", "issuer-away", "stale-keys",
 }
 
+// correction is what became of a cost that a service's answer named.
+type correction uint8
+
+const (
+	correctionCharged correction = iota
+	correctionRefunded
+	correctionMalformed
+	correctionLost
+	corrections
+)
+
+var correctionNames = [corrections]string{"charged", "refunded", "malformed", "lost"}
+
 // policy is what was done when the store could not be asked.
 type policy uint8
 
@@ -60,6 +73,7 @@ type metrics struct {
 	latency        prometheus.Histogram
 	fallback       [policies]prometheus.Counter
 	refused        [refusals]prometheus.Counter
+	corrections    [corrections]prometheus.Counter
 	upstreamErrors prometheus.Counter
 }
 
@@ -97,14 +111,19 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Name: "sluice_gateway_refused_total",
 		Help: "Requests answered without a decision, by reason.",
 	}, []string{"reason"})
+	corrected := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_gateway_cost_corrections_total",
+		Help: "Costs named by answers of services (costHeader) that differed from what was charged: charged, refunded, malformed, or lost because the counters could not be reached.",
+	}, []string{"result"})
 	resolve(decisions, outcomeNames[:], m.decisions[:])
 	resolve(fallback, policyNames[:], m.fallback[:])
 	resolve(refused, refusalNames[:], m.refused[:])
+	resolve(corrected, correctionNames[:], m.corrections[:])
 	if reg == nil {
 		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.latency, m.upstreamErrors, decisions, fallback, refused} {
+	for _, c := range []prometheus.Collector{m.latency, m.upstreamErrors, decisions, fallback, refused, corrected} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

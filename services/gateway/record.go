@@ -53,24 +53,32 @@ func (g *gate) event(x *exchange, status int) usage.Event {
 }
 
 // chargesMade lists the quota counters that were charged, with their totals
-// from the same atomic step. A denied request was charged nothing.
+// from the same atomic step. A denied request was charged nothing by enforced
+// rules; each shadow rule charges what it would let pass itself.
 func (x *exchange) chargesMade() []usage.Charge {
-	if x.verdict.decision != usage.DecisionAllow {
-		return nil
+	if x.verdict.decision != usage.DecisionDeny {
+		for i := range x.judged {
+			x.addCharge(&x.judged[i])
+		}
 	}
-	for i := range x.judged {
-		j := &x.judged[i]
-		if !j.rule.Algorithm.Quota() || j.cost == 0 {
-			continue
+	for i := range x.shadows {
+		if j := &x.shadows[i]; j.state.Allowed {
+			x.addCharge(j)
 		}
-		c := usage.Charge{
-			Counter: j.state.Key, Metric: j.rule.Metric,
-			Amount: j.cost, Consumed: j.state.Consumed, Refunded: j.state.Refunded,
-		}
-		if !j.state.Unlimited {
-			c.Limit = &j.state.Limit
-		}
-		x.charges = append(x.charges, c)
 	}
 	return x.charges
+}
+
+func (x *exchange) addCharge(j *judgement) {
+	if !j.rule.Algorithm.Quota() || j.cost == 0 && j.corrected == 0 {
+		return
+	}
+	c := usage.Charge{
+		Counter: j.state.Key, Metric: j.rule.Metric, Amount: j.cost,
+		Consumed: j.state.Consumed, Refunded: j.state.Refunded, Forfeited: j.state.Forfeited,
+	}
+	if !j.state.Unlimited {
+		c.Limit = &j.state.Limit
+	}
+	x.charges = append(x.charges, c)
 }

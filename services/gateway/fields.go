@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+)
+
+// maxSFInteger bounds integers of structured fields (RFC 9651, section 3.3.1).
+const maxSFInteger = 999_999_999_999_999
+
+// fields writes RateLimit-Policy and RateLimit: lists of strings with integer
+// parameters, strict RFC 9651, tightest first (IETF draft "RateLimit header
+// fields for HTTP"). A counter without a limit has no place in either.
+func (x *exchange) fields() (policies, limits string) {
+	b := x.scratch[:0]
+	for i := range x.judged {
+		if j := &x.judged[i]; !j.state.Unlimited {
+			b = appendPolicyName(separate(b, 0), j.rule.ID)
+			b = appendParam(b, ";q=", j.state.Limit)
+			if w := j.window(x.judgedAt); w > 0 {
+				b = appendParam(b, ";w=", wholeSeconds(w))
+			}
+		}
+	}
+	middle := len(b)
+	for i := range x.judged {
+		if j := &x.judged[i]; !j.state.Unlimited {
+			b = appendPolicyName(separate(b, middle), j.rule.ID)
+			b = appendParam(b, ";r=", j.state.Remaining)
+			if t := max(j.state.Reset, j.state.RetryAfter); !j.neverRenews(t) {
+				b = appendParam(b, ";t=", wholeSeconds(t))
+			}
+		}
+	}
+	x.scratch = b
+	return string(b[:middle]), string(b[middle:])
+}
+
+func separate(b []byte, from int) []byte {
+	if len(b) > from {
+		b = append(b, ", "...)
+	}
+	return b
+}
+
+// appendPolicyName writes a rule's id as an sf-string. Such a string is ASCII:
+// what is not printable is percent-escaped, and so is the percent sign itself,
+// so that two ids never share a name.
+func appendPolicyName(b []byte, id string) []byte {
+	b = append(b, '"')
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c < 0x20 || c >= 0x7f || c == '%':
+			const digits = "0123456789ABCDEF"
+			b = append(b, '%', digits[c>>4], digits[c&15])
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// policyName is the name as a plain string: what a client reads in the field.
+func policyName(id string) string {
+	quoted := appendPolicyName(nil, id)
+	plain := quoted[:0]
+	for i := 1; i < len(quoted)-1; i++ {
+		if quoted[i] == '\\' {
+			i++
+		}
+		plain = append(plain, quoted[i])
+	}
+	return string(plain)
+}
+
+func appendParam(b []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(b, name...), min(max(n, 0), maxSFInteger), 10)
+}
+
+// wholeSeconds rounds up: a client that waits must not come too early.
+func wholeSeconds(d time.Duration) int64 {
+	return int64((d + time.Second - 1) / time.Second)
+}
+
+// neverRenews reports a counter of which no time brings more units: t, its
+// reset, says nothing then. A quota's period ends later than now, unless it is
+// endless.
+func (j *judgement) neverRenews(t time.Duration) bool {
+	return j.state.Never || j.rule.Algorithm.Quota() && t <= 0
+}
+
+// window is the policy's length: a rate's window, a quota's current period; 0
+// for what has none.
+func (j *judgement) window(at time.Time) time.Duration {
+	switch {
+	case j.rule.Algorithm == limit.PrepaidQuota:
+		return 0
+	case j.rule.Algorithm.Quota():
+		b := j.rule.Calendar.At(at)
+		return b.End.Sub(b.Start) // of an endless one both are zero
+	}
+	return j.rule.Window
+}
