@@ -58,18 +58,20 @@ func (g *gate) decide(x *exchange) bool {
 	x.decided, x.id = true, newDecisionID(x.start)
 	x.verdict = verdict{decision: usage.DecisionAllow, outcome: outcomeAllow}
 	if len(x.matches) > 0 && !x.denyBy(missesIdentity, http.StatusForbidden, reasonIdentityMissing, outcomeDeny) {
+		x.setAsideMissing()
 		g.count(x)
 	}
+	x.judgeShadows()
 	x.ownTime = g.now().Sub(x.start)
 	return true
 }
 
 // denyBy denies when one of the matched rules is against the request for a
-// reason that no counter is needed for.
+// reason that no counter is needed for. Shadow rules deny nothing.
 func (x *exchange) denyBy(against func(*rule.Match) bool, status int, reason string, o outcome) bool {
 	v := verdict{decision: usage.DecisionDeny, outcome: o, status: status, reason: reason}
 	for i := range x.matches {
-		if m := &x.matches[i]; against(m) {
+		if m := &x.matches[i]; !m.Rule.Shadow && against(m) {
 			if v.decisive == nil {
 				v.decisive = m.Rule
 			}
@@ -157,8 +159,10 @@ func (g *gate) storeLost(x *exchange, err error) {
 }
 
 // fallBack applies the strictest onStoreLoss of the rules whose counters
-// cannot be asked. A quota of 0 denies also then: 403 goes before 503.
+// cannot be asked. A quota of 0 denies also then: 403 goes before 503. Shadow
+// rules have no part in it.
 func (g *gate) fallBack(x *exchange, lost []rule.Match) {
+	lost = slices.DeleteFunc(slices.Clone(lost), func(m rule.Match) bool { return m.Rule.Shadow })
 	closed := func(m *rule.Match) bool {
 		return m.Rule.OnStoreLoss == rules.StoreLossClosed &&
 			slices.ContainsFunc(lost, func(l rule.Match) bool { return l.Rule == m.Rule })
@@ -189,7 +193,6 @@ func (x *exchange) judge(matches []rule.Match, counters []limit.Counter, d limit
 	if len(x.judged) > 0 {
 		x.judgeEnforced(d.Allowed)
 	}
-	x.judgeShadows()
 }
 
 func (x *exchange) judgeEnforced(allowed bool) {

@@ -49,6 +49,8 @@ type exchange struct {
 	// shadows are the states of shadow rules' counters, in the same order. They
 	// are reported and decide nothing: no client hears of them.
 	shadows []judgement
+	// shadowMissing is a shadow rule that would deny for want of an identity.
+	shadowMissing *rule.Compiled
 	// judgedAt is the store's clock at that moment.
 	judgedAt time.Time
 
