@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/deadletters"
+	"github.com/sluice-platform/sluice/schemas/events/gateways"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -29,6 +30,7 @@ func contracts() []contract {
 		{catalog.Topic, catalog.Schema, catalog.Example, new(catalog.Service)},
 		{keys.Topic, keys.Schema, keys.Example, new(keys.Key)},
 		{usage.Topic, usage.Schema, usage.Example, new(usage.Event)},
+		{gateways.Topic, gateways.Schema, gateways.Example, new(gateways.Beat)},
 		{deadletters.Topic, deadletters.Schema, deadletters.Example, new(deadletters.Letter)},
 	}
 }

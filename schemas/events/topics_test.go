@@ -6,6 +6,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/deadletters"
+	"github.com/sluice-platform/sluice/schemas/events/gateways"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -22,7 +23,7 @@ func TestRegistryNamesEveryTopic(t *testing.T) {
 	}
 	typed := map[string]bool{
 		rules.Topic: false, overrides.Topic: false, catalog.Topic: false, keys.Topic: false,
-		usage.Topic: false, deadletters.Topic: false,
+		usage.Topic: false, deadletters.Topic: false, gateways.Topic: false,
 	}
 	for _, topic := range topics {
 		if _, ok := typed[topic.Name]; !ok {

@@ -72,4 +72,8 @@ type Charge struct {
 	Forfeited int64 `json:"forfeited,omitempty"`
 	// Limit is what the charge was judged by; nil is unlimited.
 	Limit *int64 `json:"limit,omitempty"`
+	// Pending: the store was away and the request passed all the same; the
+	// amount is charged afterwards, once. The totals are then unknown and 0;
+	// later events of the counter carry totals that contain it.
+	Pending bool `json:"pending,omitempty"`
 }
