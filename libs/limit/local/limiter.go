@@ -1,0 +1,208 @@
+package local
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/fleet"
+	"github.com/sluice-platform/sluice/libs/limit"
+)
+
+// DefaultCounters is how many counters are remembered where Options do not say.
+const DefaultCounters = 1 << 16
+
+const shards = 64
+
+// Options of New.
+type Options struct {
+	// Place says how many gateways live and which this is; nil is alone.
+	Place func() fleet.Place
+	// Counters is the most that are remembered, about 150 B each; 0 is
+	// DefaultCounters.
+	Counters int
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Limiter is safe for concurrent use.
+type Limiter struct {
+	place func() fleet.Place
+	now   func() time.Time
+	most  int // a shard
+	seed  maphash.Seed
+
+	// deciding makes decisions all or nothing; Observe does not take it.
+	deciding sync.Mutex
+	shards   [shards]shard
+}
+
+type shard struct {
+	mu      sync.Mutex
+	entries map[string]*entry
+}
+
+// New returns a Limiter that has seen nothing.
+func New(o Options) *Limiter {
+	if o.Place == nil {
+		o.Place = func() fleet.Place { return fleet.Place{Live: 1} }
+	}
+	if o.Counters <= 0 {
+		o.Counters = DefaultCounters
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	l := &Limiter{place: o.Place, now: o.Now, most: max(1, o.Counters/shards), seed: maphash.MakeSeed()}
+	for i := range l.shards {
+		l.shards[i].entries = map[string]*entry{}
+	}
+	return l
+}
+
+// Observe remembers what the store said was left of a counter.
+func (l *Limiter) Observe(c *limit.Counter, st *limit.State) {
+	if c.Unlimited || c.Apart() {
+		return
+	}
+	now, place := l.now().UnixMicro(), l.place()
+	sh := l.shard(st.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.entry(st.Key, l.most, now)
+	e.remaining, e.known, e.observed = st.Remaining, true, now
+	switch {
+	case c.Algorithm == limit.FixedWindow && st.Reset > 0:
+		e.until = now + st.Reset.Microseconds()
+	case c.Algorithm.Quota():
+		e.until = 0 // as long as its key names the period
+	default:
+		e.until = now + c.Window.Microseconds()
+	}
+	if e.begun && !e.over(now) {
+		e.left = min(e.left, place.Share(st.Remaining))
+	}
+}
+
+// Decide charges all counters' shares or none; shadow and forced counters are
+// not looked at. The states tell of the share, with the counter's own limit.
+func (l *Limiter) Decide(counters []limit.Counter) limit.Decision {
+	now := l.now()
+	d := limit.Decision{Allowed: true, Now: now.UTC(), States: make([]limit.State, len(counters))}
+	place := l.place()
+	l.deciding.Lock()
+	defer l.deciding.Unlock()
+	for i := range counters {
+		d.States[i] = l.judge(counters, i, d.States, now, place)
+		d.Allowed = d.Allowed && d.States[i].Allowed
+	}
+	if !d.Allowed {
+		return d
+	}
+	for i := range counters {
+		c, st := &counters[i], &d.States[i]
+		if c.Unlimited || c.Apart() || c.Cost == 0 {
+			continue
+		}
+		sh := l.shard(st.Key)
+		sh.mu.Lock()
+		e := sh.entry(st.Key, l.most, now.UnixMicro())
+		e.left -= c.Cost
+		st.Remaining = max(0, e.left)
+		sh.mu.Unlock()
+	}
+	return d
+}
+
+// judge says whether the i-th counter's share holds its cost, beside what those
+// before it with the same key are about to take.
+func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, now time.Time, place fleet.Place) limit.State {
+	c := &counters[i]
+	st := limit.State{Key: keyAt(c, now), Allowed: true, Unlimited: c.Unlimited, Shadow: c.Shadow}
+	if c.Unlimited || c.Apart() {
+		return st
+	}
+	st.Limit = c.Limit
+	if c.Wallet() {
+		st.Limit = c.Granted
+	}
+	sh := l.shard(st.Key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e := sh.entry(st.Key, l.most, now.UnixMicro())
+	e.bring(c, now, place)
+	left := e.left
+	for j := range i {
+		if before[j].Key == st.Key && !counters[j].Unlimited && !counters[j].Apart() {
+			left -= counters[j].Cost
+		}
+	}
+	st.Remaining = max(0, left)
+	switch {
+	case c.Cost < 0:
+	case c.Capacity() == 0:
+		st.Allowed = false
+	case c.Cost == 0:
+	case c.Overdraws():
+		st.Allowed = left > 0
+	default:
+		st.Allowed = c.Cost <= left
+	}
+	if !st.Allowed {
+		st.Never = c.Capacity() == 0 || c.Cost > c.Capacity() && !c.Overdraws() || c.Wallet()
+	}
+	e.times(c, &st, now.UnixMicro(), place)
+	return st
+}
+
+func (l *Limiter) shard(key string) *shard {
+	return &l.shards[maphash.String(l.seed, key)%shards]
+}
+
+// entry returns the key's entry, made where it is missing; the lock is held.
+func (s *shard) entry(key string, most int, now int64) *entry {
+	if e, ok := s.entries[key]; ok {
+		return e
+	}
+	if len(s.entries) >= most {
+		s.evict(now)
+	}
+	e := new(entry)
+	s.entries[key] = e
+	return e
+}
+
+// evict makes room: of a few entries, one that is over or holds no share in
+// use; where there is none, any.
+func (s *shard) evict(now int64) {
+	const looks = 8
+	victim, n := "", 0
+	for key, e := range s.entries {
+		if n++; victim == "" || !e.begun || e.over(now) {
+			victim = key
+		}
+		if !e.begun || e.over(now) || n == looks {
+			break
+		}
+	}
+	delete(s.entries, victim)
+}
+
+// keyAt is the counter's key as states name it.
+func keyAt(c *limit.Counter, now time.Time) string {
+	if c.Renews() {
+		return c.Key + ":" + c.Calendar.At(now).Name()
+	}
+	return c.Key
+}
+
+// Len is how many counters are remembered.
+func (l *Limiter) Len() (n int) {
+	for i := range l.shards {
+		sh := &l.shards[i]
+		sh.mu.Lock()
+		n += len(sh.entries)
+		sh.mu.Unlock()
+	}
+	return n
+}

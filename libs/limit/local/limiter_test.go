@@ -1,0 +1,232 @@
+package local_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-platform/sluice/libs/fleet"
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/local"
+	"github.com/sluice-platform/sluice/libs/period"
+)
+
+// houses are the limiters of as many gateways, with one clock.
+type houses struct {
+	at  time.Time
+	all []*local.Limiter
+}
+
+func newHouses(n int) *houses {
+	h := &houses{at: time.Date(2026, 7, 15, 12, 0, 0, 0, time.UTC)}
+	for rank := range n {
+		h.all = append(h.all, local.New(local.Options{
+			Place: func() fleet.Place { return fleet.Place{Live: n, Rank: rank} },
+			Now:   func() time.Time { return h.at },
+		}))
+	}
+	return h
+}
+
+// hammer asks each limiter until it denies and returns how many passed.
+func (h *houses) hammer(c limit.Counter) (passed []int64) {
+	for _, l := range h.all {
+		n := int64(0)
+		for l.Decide([]limit.Counter{c}).Allowed {
+			if n++; n > 1<<16 {
+				panic("no end")
+			}
+		}
+		passed = append(passed, n)
+	}
+	return passed
+}
+
+func sum(ns []int64) (s int64) {
+	for _, n := range ns {
+		s += n
+	}
+	return s
+}
+
+func (h *houses) observe(c limit.Counter, remaining int64, reset time.Duration) {
+	key := c.Key
+	if c.Renews() {
+		key += ":" + c.Calendar.At(h.at).Name()
+	}
+	for _, l := range h.all {
+		l.Observe(&c, &limit.State{Key: key, Allowed: true, Limit: c.Limit, Remaining: remaining, Reset: reset})
+	}
+}
+
+func every() []limit.Counter {
+	const w = time.Minute
+	return []limit.Counter{
+		{Key: "f", Algorithm: limit.FixedWindow, Limit: 10, Window: w, Cost: 1},
+		{Key: "s", Algorithm: limit.SlidingWindow, Limit: 10, Window: w, Cost: 1},
+		{Key: "g", Algorithm: limit.GCRA, Limit: 10, Burst: 10, Window: w, Cost: 1},
+		{Key: "b", Algorithm: limit.TokenBucket, Limit: 10, Burst: 10, Window: w, Cost: 1},
+		{Key: "q", Algorithm: limit.RenewingQuota, Limit: 10, Calendar: period.Month(), Cost: 1},
+		{Key: "o", Algorithm: limit.OverdraftQuota, Limit: 10, Calendar: period.Month(), Cost: 1},
+		{Key: "p", Algorithm: limit.PrepaidQuota, Granted: 10, Cost: 1},
+	}
+}
+
+func TestSharesSumUpToWhatWasLeft(t *testing.T) {
+	t.Parallel()
+	for _, c := range every() {
+		for _, known := range []int64{-1, 0, 1, 7, 10} {
+			for live := 1; live <= 4; live++ {
+				h, want := newHouses(live), known
+				if known >= 0 {
+					h.observe(c, known, 30*time.Second)
+				} else if want = 10; c.Wallet() {
+					want = 0 // nobody knows what was left of it
+				}
+				passed := h.hammer(c)
+				if sum(passed) != want || passed[0]-passed[live-1] > 1 || passed[0] < passed[live-1] {
+					t.Errorf("%s, %d known, %d live: %v passed, want %d", c.Algorithm, known, live, passed, want)
+				}
+			}
+		}
+	}
+}
+
+// A store that comes and goes gives no second share within the same window,
+// and one that says less is left makes the share smaller.
+func TestShareIsKeptAcrossFlaps(t *testing.T) {
+	t.Parallel()
+	for _, c := range every() {
+		h := newHouses(2)
+		h.observe(c, 10, 30*time.Second)
+		for range 3 {
+			h.all[0].Decide([]limit.Counter{c})
+		}
+		h.observe(c, 10, 30*time.Second) // back, and nothing settled yet
+		if got := h.hammer(c); got[0] != 2 || got[1] != 5 {
+			t.Errorf("%s: %v passed after a flap", c.Algorithm, got)
+		}
+		h = newHouses(2)
+		h.observe(c, 10, 30*time.Second)
+		for range 3 {
+			h.all[0].Decide([]limit.Counter{c})
+		}
+		h.observe(c, 2, 30*time.Second)
+		if got := h.hammer(c); got[0] != 1 || got[1] != 1 {
+			t.Errorf("%s: %v passed though 2 were left", c.Algorithm, got)
+		}
+	}
+}
+
+func TestWindowsEndAndBucketsRefill(t *testing.T) {
+	t.Parallel()
+	for _, c := range every()[:4] {
+		h := newHouses(2)
+		h.observe(c, 4, 30*time.Second)
+		first := sum(h.hammer(c))
+		h.at = h.at.Add(time.Minute)
+		second := sum(h.hammer(c))
+		if first != 4 || second != 10 {
+			t.Errorf("%s: %d, then %d passed", c.Algorithm, first, second)
+		}
+		h.at = h.at.Add(time.Minute)
+		if h.observe(c, 3, 30*time.Second); sum(h.hammer(c)) != 3 && !c.Algorithm.Bucket() {
+			t.Errorf("%s: what the store said between two shares is forgotten", c.Algorithm)
+		}
+	}
+	quota := every()[4]
+	h := newHouses(2)
+	h.hammer(quota)
+	h.at = h.at.AddDate(0, 1, 0)
+	if n := sum(h.hammer(quota)); n != 10 {
+		t.Errorf("%d of the next month passed", n)
+	}
+}
+
+func TestDecisionsAreAllOrNothing(t *testing.T) {
+	t.Parallel()
+	l := newHouses(1).all[0]
+	wide := limit.Counter{Key: "wide", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Hour, Cost: 1}
+	narrow := limit.Counter{Key: "narrow", Algorithm: limit.FixedWindow, Limit: 2, Window: time.Hour, Cost: 1}
+	shadow := limit.Counter{Key: "shadow", Algorithm: limit.FixedWindow, Limit: 0, Window: time.Hour, Cost: 1, Shadow: true}
+	for i := range 5 {
+		d := l.Decide([]limit.Counter{wide, narrow, shadow})
+		if d.Allowed != (i < 2) || !d.States[0].Allowed || d.States[1].Allowed != (i < 2) || !d.States[2].Allowed {
+			t.Fatalf("decision %d: %+v", i, d)
+		}
+		if st := d.States[1]; !d.Allowed && (st.Never || st.RetryAfter <= 0 || st.Limit != 2) {
+			t.Errorf("%+v", st)
+		}
+	}
+	if d := l.Decide([]limit.Counter{wide}); d.States[0].Remaining != 7 {
+		t.Errorf("%d of the wide one left, want 7", d.States[0].Remaining)
+	}
+	// One key twice is charged the sum.
+	if d := l.Decide([]limit.Counter{{Key: "wide", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Hour, Cost: 4}, {Key: "wide", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Hour, Cost: 4}}); d.Allowed {
+		t.Error("8 of 7 passed")
+	}
+}
+
+func TestZeroUnlimitedPeekRefund(t *testing.T) {
+	t.Parallel()
+	l := newHouses(1).all[0]
+	one := func(c limit.Counter) limit.State {
+		c.Key, c.Algorithm, c.Window = fmt.Sprint(c.Limit), limit.FixedWindow, time.Hour
+		return l.Decide([]limit.Counter{c}).States[0]
+	}
+	if st := one(limit.Counter{Limit: 0, Cost: 1}); st.Allowed || !st.Never {
+		t.Errorf("0: %+v", st)
+	}
+	if st := one(limit.Counter{Unlimited: true, Cost: 1 << 40}); !st.Allowed || !st.Unlimited {
+		t.Errorf("unlimited: %+v", st)
+	}
+	one(limit.Counter{Limit: 3, Cost: 3})
+	if st := one(limit.Counter{Limit: 3, Cost: 0}); !st.Allowed || st.Remaining != 0 {
+		t.Errorf("peek: %+v", st)
+	}
+	if st := one(limit.Counter{Limit: 3, Cost: 4}); st.Allowed || !st.Never {
+		t.Errorf("above: %+v", st)
+	}
+	one(limit.Counter{Limit: 3, Cost: -2})
+	if st := one(limit.Counter{Limit: 3, Cost: 2}); !st.Allowed {
+		t.Errorf("after a refund: %+v", st)
+	}
+}
+
+// However live gateways come and go and however fast it is asked, a bucket lets
+// no more pass in any run than its burst and its refill.
+func TestBucketsNeverPassTheirRate(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := limit.Counter{Key: "g", Algorithm: limit.GCRA, Limit: rapid.Int64Range(1, 50).Draw(t, "limit"),
+			Burst: rapid.Int64Range(1, 50).Draw(t, "burst"), Window: time.Duration(rapid.IntRange(1, 60).Draw(t, "window")) * time.Second}
+		h := newHouses(rapid.IntRange(1, 4).Draw(t, "live"))
+		began, passed := h.at, int64(0)
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			h.at = h.at.Add(time.Duration(rapid.IntRange(0, 3_000_000).Draw(t, "µs")) * time.Microsecond)
+			c.Cost = rapid.Int64Range(1, 5).Draw(t, "cost")
+			if h.all[rapid.IntRange(0, len(h.all)-1).Draw(t, "who")].Decide([]limit.Counter{c}).Allowed {
+				passed += c.Cost
+			}
+		}
+		most := c.Burst + int64(h.at.Sub(began))*c.Limit/int64(c.Window)
+		if passed > most {
+			t.Fatalf("%d passed, at most %d could", passed, most)
+		}
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	l := local.New(local.Options{Counters: 640})
+	c := limit.Counter{Algorithm: limit.FixedWindow, Limit: 1, Window: time.Hour, Cost: 1}
+	for i := range 10_000 {
+		c.Key = fmt.Sprint(i)
+		l.Decide([]limit.Counter{c})
+	}
+	if n := l.Len(); n > 640 {
+		t.Errorf("%d counters are held", n)
+	}
+}
