@@ -81,6 +81,16 @@ func (v *validator) own(r rules.Rule) {
 
 const metricMessage = "must be 1 to 64 of letters, digits, dot, underscore and hyphen"
 
+// NotYet says of a field that rules of the design have and these have not what a
+// caller who sends it should be told; ok is false for other fields.
+func NotYet(field string) (message string, ok bool) {
+	switch field {
+	case "refundOn", "thresholds":
+		return "is not available yet; leave it out", true
+	}
+	return "", false
+}
+
 type validator struct{ errs []FieldError }
 
 func (v *validator) add(field, format string, args ...any) {

@@ -65,6 +65,7 @@ func (s *Service) registerAll() huma.API {
 	config.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(s.mux, config)
 	registerResource(s, api, ruleResource())
+	registerResource(s, api, overrideResource())
 	registerResource(s, api, serviceResource())
 	s.registerKeys(api)
 	s.registerAudit(api)

@@ -20,8 +20,8 @@ var fieldNotes = map[string]map[string]string{
 		"limit":       "How much; may be absent only when unlimited is true.",
 		"unlimited":   "Counts and never denies.",
 		"cost":        "Overrides what a request costs; 0 to 2^53.",
-		"mode":        "enforce (default) or off.",
-		"onStoreLoss": "When counters cannot be asked: open (default for rates) or closed (default for quotas).",
+		"mode":        "enforce (default), shadow (counted and reported, denies nothing) or off.",
+		"onStoreLoss": "When counters cannot be asked: open (default for rates), closed (default for quotas) or local (a share of the limit at each gateway).",
 		"onMissing":   "For a request without the identity: skip (default), shared or deny.",
 		"priority":    "Decides between equally specific rules: higher wins.",
 		"validFrom":   "The rule holds from this time on.",
@@ -36,13 +36,38 @@ var fieldNotes = map[string]map[string]string{
 		"endpoint": "METHOD /pattern in the syntax of net/http.ServeMux, route prefix included.",
 	},
 	"Limit": {
-		"algorithm": "gcra, fixedWindow or quota.",
+		"algorithm": "gcra, fixedWindow, slidingWindow, tokenBucket or quota.",
 		"limit":     "Units per window or period; 0 lets nothing pass.",
-		"window":    "A duration such as 30s, 1m, 24h.",
-		"burst":     "Capacity of a rested counter (gcra); default: limit.",
-		"kind":      "renewing (quota).",
-		"period":    "month (quota).",
-		"timezone":  "UTC (quota).",
+		"window":    "Of rates: a duration such as 30s, 1m, 24h.",
+		"burst":     "Capacity of a rested counter (gcra, tokenBucket); default: limit.",
+		"kind":      "Of quotas: renewing.",
+		"period":    "Of quotas: hour, day, week, month, year or never.",
+		"timezone":  "Of quotas: an IANA name such as Europe/Istanbul; default UTC. A change takes effect at the end of the running period.",
+		"anchorDay": "Of period month: the day it begins on, 1 to 31, in shorter months their last; default 1. A change takes effect as timezone's.",
+		"weekStart": "Of period week: monday (default) to sunday. A change takes effect as timezone's.",
+		"rollover":  "Of quotas: how many unused units of a period are carried into the next, once; default none.",
+		"overdraft": "Of quotas: none (default), or once: while units are left a request passes whatever it costs.",
+		"previous":  "Calendars that periods before a change are counted by; written by the control plane, ignored in requests.",
+		"since":     "When the quota was first given a rollover; written by the control plane, ignored in requests.",
+	},
+	"Calendar": {
+		"timezone":  "As in limit.",
+		"anchorDay": "As in limit.",
+		"weekStart": "As in limit.",
+		"until":     "The end of its last period: from then on the next one holds.",
+	},
+	"Override": {
+		"id":         "Follows from subject, metric and horizon, such as tenant:acme:requests:1m; may be left out.",
+		"version":    "Grows with every change; ignored in requests.",
+		"reason":     "For people: why this subject is an exception.",
+		"subject":    "Whose numbers change; its value is exact.",
+		"metric":     "What is counted.",
+		"window":     "Only for rates of this window, such as 1m.",
+		"period":     "Only for quotas of this period. Without window and period: for every horizon of the metric.",
+		"limit":      "In place of the rule's limit; may be absent only when unlimited is true.",
+		"burst":      "In place of the rule's burst. Absent: a burst that equals the rule's limit follows the new limit, another stays.",
+		"unlimited":  "Counts and never denies.",
+		"validUntil": "From then on the rule's own numbers hold again.",
 	},
 	"Service": {
 		"name":            "1 to 128 printable characters; the id in paths.",
@@ -86,6 +111,8 @@ func describe(schemas huma.Registry) {
 		}
 	}
 	// Requests may leave the id to POST or to the path.
-	rule := schemas.Map()["Rule"]
-	rule.Required = slices.DeleteFunc(rule.Required, func(field string) bool { return field == "id" })
+	for _, name := range []string{"Rule", "Override"} {
+		schema := schemas.Map()[name]
+		schema.Required = slices.DeleteFunc(schema.Required, func(field string) bool { return field == "id" })
+	}
 }

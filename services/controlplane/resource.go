@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -22,9 +23,16 @@ type resource[T any, L listInput] struct {
 	key      func(*T) *string
 	version  func(*T) *int64
 	// newKey makes an id for POST without one; nil refuses that.
-	newKey    func() string
+	newKey func() string
+	// derived is the key that follows from the document; nil where callers choose it.
+	derived   func(T) string
 	validate  func(T) []FieldError
 	normalize func(T) T
+	// unknown has a better message for a field that is not one, or is nil.
+	unknown func(field string) (message string, ok bool)
+	// carry completes a document with what follows from the live one before it
+	// (nil if none); nil is nothing. It runs under the row's lock.
+	carry func(current []byte, doc *T, now time.Time) error
 }
 
 // listInput is a list's parameters: a page, and what narrows it.
@@ -91,29 +99,51 @@ func (o operations[T, L]) put(ctx context.Context, in *struct {
 func (o operations[T, L]) decode(ctx context.Context, key string) (T, error) {
 	var doc T
 	if p := decodeBody(callOf(ctx).body, &doc); p != nil {
-		return doc, p
+		return doc, o.explained(p)
 	}
 	given := o.key(&doc)
 	switch {
-	case *given == "" && key != "":
+	case *given != "":
+	case o.derived != nil:
+		*given = o.derived(doc)
+	case key != "":
 		*given = key
-	case *given == "" && o.newKey != nil:
+	case o.newKey != nil:
 		*given = o.newKey()
-	case key != "" && *given != key:
-		return doc, invalid(FieldError{"body", o.keyField, "must be the one in the path, or be left out"})
 	}
 	if found := o.validate(doc); len(found) > 0 {
 		return doc, invalid(found...)
 	}
+	if key != "" && *given != key {
+		return doc, invalid(FieldError{"body", o.keyField, "must be the one in the path, or be left out"})
+	}
 	return o.normalize(doc), nil
+}
+
+// explained puts better messages for fields that are none.
+func (o operations[T, L]) explained(p *Problem) *Problem {
+	for i := range p.Errors {
+		if o.unknown == nil {
+			break
+		}
+		if message, ok := o.unknown(p.Errors[i].Field); ok {
+			p.Errors[i].Message = message
+		}
+	}
+	return p
 }
 
 func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition) (*document[T], error) {
 	key := *o.key(&doc)
 	stored, err := o.store.apply(ctx, write{
 		entity: o.entity, key: key, actor: callOf(ctx).who.name, cond: cond,
-		build: func(_ []byte, version int64) ([]byte, error) {
+		build: func(current []byte, version int64) ([]byte, error) {
 			*o.version(&doc) = version
+			if o.carry != nil {
+				if err := o.carry(current, &doc, o.store.now()); err != nil {
+					return nil, err
+				}
+			}
 			return json.Marshal(doc)
 		},
 	})

@@ -19,13 +19,16 @@ func (l ruleList) filters() []filter {
 	return []filter{
 		{`document->'scope'->>'service' = $%d`, l.Service},
 		{`document->>'metric' = $%d`, l.Metric},
-		{`CASE document->'subject'->>'kind'
-			WHEN 'tenant' THEN document->'subject'->>'value' = $%[1]d
-			WHEN 'user' THEN starts_with(document->'subject'->>'value', $%[1]d || '/')
-			WHEN 'application' THEN starts_with(document->'subject'->>'value', $%[1]d || '/')
-			ELSE false END`, l.Tenant},
+		{ofTenant, l.Tenant},
 	}
 }
+
+// ofTenant narrows a list to documents whose subject is a tenant's.
+const ofTenant = `CASE document->'subject'->>'kind'
+	WHEN 'tenant' THEN document->'subject'->>'value' = $%[1]d
+	WHEN 'user' THEN starts_with(document->'subject'->>'value', $%[1]d || '/')
+	WHEN 'application' THEN starts_with(document->'subject'->>'value', $%[1]d || '/')
+	ELSE false END`
 
 func ruleResource() resource[rules.Rule, ruleList] {
 	return resource[rules.Rule, ruleList]{
@@ -33,14 +36,17 @@ func ruleResource() resource[rules.Rule, ruleList] {
 		key:       func(r *rules.Rule) *string { return &r.ID },
 		version:   func(r *rules.Rule) *int64 { return &r.Version },
 		newKey:    uuid.NewString,
-		validate:  validateRule,
+		validate:  func(r rules.Rule) []FieldError { return ruleErrors(rule.Validate(r)) },
 		normalize: rule.Normalize,
+		unknown:   rule.NotYet,
+		carry:     carryRule,
 	}
 }
 
-func validateRule(r rules.Rule) []FieldError {
+// ruleErrors places what libs/rule has found in the body.
+func ruleErrors(found []rule.FieldError) []FieldError {
 	var out []FieldError
-	for _, e := range rule.Validate(r) {
+	for _, e := range found {
 		out = append(out, FieldError{Location: "body", Field: e.Field, Message: e.Message})
 	}
 	return out

@@ -74,7 +74,7 @@ func TestRefusedWritesLeaveNothing(t *testing.T) {
 	if p := tooLong.problem(t); !strings.Contains(p.Detail, "as it is stored") {
 		t.Errorf("says %q", p.Detail)
 	}
-	for _, table := range []string{"rules", "catalog", "api_keys", "outbox", "audit"} {
+	for _, table := range []string{"rules", "overrides", "catalog", "api_keys", "outbox", "audit"} {
 		if n := w.count(t, `SELECT count(*) FROM `+table); n != 0 {
 			t.Errorf("%s holds %d rows", table, n)
 		}
@@ -187,7 +187,7 @@ func listIDs(t *testing.T, w world, path string) []string {
 	var ids []string
 	for next := ""; ; {
 		var page struct {
-			Items []rules.Rule
+			Items []struct{ ID string }
 			Next  string
 		}
 		got := w.must(t, 200, request{method: "GET", path: path + "&cursor=" + next})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
@@ -20,9 +21,10 @@ import (
 type entity struct{ kind, table, topic string }
 
 var (
-	ruleEntity    = entity{kind: "rule", table: "rules", topic: rules.Topic}
-	serviceEntity = entity{kind: "service", table: "catalog", topic: catalog.Topic}
-	keyEntity     = entity{kind: "key", table: "api_keys", topic: keys.Topic}
+	ruleEntity     = entity{kind: "rule", table: "rules", topic: rules.Topic}
+	overrideEntity = entity{kind: "override", table: "overrides", topic: overrides.Topic}
+	serviceEntity  = entity{kind: "service", table: "catalog", topic: catalog.Topic}
+	keyEntity      = entity{kind: "key", table: "api_keys", topic: keys.Topic}
 )
 
 // record is a live row. document is the jsonb as Postgres writes it.
