@@ -7,7 +7,7 @@
 // A request walks a list of stages (gate.go):
 //
 //	admit     nothing passes before the tables are whole
-//	identify  whose request is it: API key, else headers of a trusted peer
+//	identify  whose request is it: API key, else token, else headers of a trusted peer
 //	match     clean the path; service by longest prefix, endpoint, rules
 //	decide    ONE call to the counter store for all matched rules
 //	cut       403, 429 or 503 as problem+json
@@ -22,10 +22,13 @@
 //     equal to a mirror record: an absent rule is absent, not unread.
 //   - Each decision has one event, in the spool before its answer is sent, and
 //     with the same id as the answer's Sluice-Decision-Id. 400, 401, 404, the
-//     403 of a refused key and the 503 of a gate that is not ready are no
+//     403 of a refused key and the 503s that no rule asked for are no
 //     decisions: no event, no charge.
 //   - The path that is matched is the path that is forwarded.
-//   - An API key is neither forwarded nor logged nor recorded; its hash is.
+//   - An API key is neither forwarded nor logged nor recorded; its hash is
+//     recorded. A token is neither logged nor recorded.
+//   - One credential speaks for a request, and nothing beside it does.
+//   - No client hears of a shadow rule, and none is denied by one.
 //   - What the store answers is never an HTTP 500: where it cannot be asked,
 //     the strictest onStoreLoss of the matched rules holds.
 //   - No lock is shared by all requests: the index, the catalog and the keys
