@@ -106,6 +106,9 @@ func newTerms(r *rules.Rule, k kind, f form) (*terms, error) {
 	if err := t.setLimit(r, &g); err != nil {
 		return nil, err
 	}
+	if t.Shadow { // what is only tried counts in a counter of its own
+		t.keyTail += ":shadow"
+	}
 	if t.Service != "" {
 		t.scopeRank = scopeService
 	}
