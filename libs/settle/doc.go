@@ -1,0 +1,26 @@
+// Package settle charges afterwards what passed while the store of the counters
+// was away.
+//
+// # Model
+//
+// Each request that passed uncounted (onStoreLoss open or local) leaves one
+// record in a journal on disk, a small spool: its counters, costs and time. A
+// Settler reads the journal in order, sums up a stretch of it by counter, and
+// has the store charge the sums unconditionally under a sequence number that
+// the store accepts once. Then the stretch is acknowledged.
+//
+// # Invariants
+//
+//   - Once: the end of a stretch is written to disk before it is charged, so
+//     that a repetition, by this process or the next, is the same stretch under
+//     the same numbers; the store knows the last number of each journal.
+//   - A counter of a stretch is never left out of a repetition, whatever the
+//     time: which key guards the numbers depends on them.
+//   - Quotas are charged in full, in the period the units were used in. Rates
+//     are charged what still counts: nothing of a window that has ended, of a
+//     bucket what has not been refilled since, and at most one capacity, so that
+//     an outage is not followed by another one made of denials.
+//   - A journal that is full drops its oldest records and counts them.
+//
+// The gateway appends and runs the Settler; libs/limit/redisstore charges.
+package settle

@@ -1,0 +1,199 @@
+package settle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-platform/sluice/libs/backoff"
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/spool"
+)
+
+// Bounds of one stretch. The numbers its calls use are those of its last
+// record, which has room for 32 counters of each of so many records.
+const (
+	stretchRecords = 4096
+	callCounters   = 32
+	callNumbers    = 64      // numbers a call reserves: one, and one a counter
+	stretchNumbers = 1 << 18 // numbers a record of the journal reserves
+)
+
+// DefaultSizeBytes is the journal's size: some 60,000 requests.
+const DefaultSizeBytes = 16 << 20
+
+// Store charges: *redisstore.Store.
+type Store interface {
+	// Settle charges the counters whatever their state, once for each number of
+	// an id; numbers of an id grow.
+	Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) error
+}
+
+// Options of Open. Dir, Gateway and Store are required.
+type Options struct {
+	// Dir holds the journal; on a volume that outlives the process, and of this
+	// gateway's own.
+	Dir       string
+	SizeBytes int64
+	// Gateway names the gateway in the store.
+	Gateway    string
+	Store      Store
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Settler is a journal and what empties it. Append is safe for concurrent use;
+// Run may run once.
+type Settler struct {
+	o       Options
+	spool   *spool.Spool
+	state   *state
+	metrics metrics
+}
+
+// Open opens or begins the journal in its folder. Close it after Run returned.
+func Open(o Options) (*Settler, error) {
+	if o.SizeBytes <= 0 {
+		o.SizeBytes = DefaultSizeBytes
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	// One shard: the records' numbers are the stretch's.
+	sp, err := spool.Open(spool.Options{Dir: o.Dir, SizeBytes: o.SizeBytes, Shards: 1, Log: o.Log, Now: o.Now})
+	if err != nil {
+		return nil, fmt.Errorf("journal of what passed uncounted: %w", err)
+	}
+	s := &Settler{o: o, spool: sp}
+	if s.state, err = loadState(o.Dir); err != nil {
+		return nil, errors.Join(err, sp.Close())
+	}
+	if s.metrics, err = newMetrics(o.Registerer, sp.Stats); err != nil {
+		return nil, errors.Join(fmt.Errorf("settle metrics: %w", err), sp.Close())
+	}
+	return s, nil
+}
+
+// Append notes a request that passed uncounted at that time. It never blocks on
+// I/O, and keeps nothing of its arguments.
+func (s *Settler) Append(at time.Time, counters []limit.Counter) {
+	if b := encode(at, counters); b != nil {
+		_ = s.spool.Append(b) // drops are the spool's to count
+	}
+}
+
+// Pending is how many requests are not charged yet.
+func (s *Settler) Pending() uint64 { return s.spool.Stats().Pending }
+
+// Close closes the journal. What is pending is charged by the next process.
+func (s *Settler) Close() error { return s.spool.Close() }
+
+// Run charges what the journal holds until ctx is cancelled, then returns nil.
+// The store away is waited for.
+func (s *Settler) Run(ctx context.Context) error {
+	pause := backoff.Backoff{Max: time.Second}
+	for s.spool.Wait(ctx) == nil {
+		n, err := s.stretch(ctx)
+		if err == nil {
+			s.metrics.settled.Add(float64(n))
+			pause.Reset()
+			continue
+		}
+		s.spool.Rewind()
+		if ctx.Err() != nil {
+			break
+		}
+		level := slog.LevelDebug // the breaker has said that the store is away
+		if !errors.Is(err, limit.ErrUnavailable) {
+			level = slog.LevelError
+		}
+		s.o.Log.Log(ctx, level, "what passed uncounted is not charged yet; trying again", "pending", s.Pending(), "cause", err)
+		if pause.Wait(ctx) != nil {
+			break
+		}
+	}
+	return nil
+}
+
+// stretch charges the next stretch, or the one that was begun before, and
+// returns how many requests it held.
+func (s *Settler) stretch(ctx context.Context) (int, error) {
+	records, mark := s.spool.Next(stretchRecords)
+	if len(records) == 0 {
+		return 0, nil
+	}
+	first, end := records[0].Seq, records[len(records)-1].Seq+1
+	switch {
+	case first < s.state.Done:
+		// The records' numbers began anew: the journal's file was replaced.
+		if err := s.state.renew(); err != nil {
+			return 0, err
+		}
+	case first < s.state.Intent && s.state.Intent < end:
+		// Begun, and perhaps charged, when fewer records were there.
+		end = s.state.Intent
+		s.spool.Rewind()
+		if records, mark = s.spool.Next(int(end - first)); len(records) == 0 {
+			return 0, nil
+		}
+	}
+	if s.state.Intent != end {
+		s.state.Intent = end
+		if err := s.state.save(); err != nil {
+			return 0, err
+		}
+	}
+	sums := newSums(s.o.Now(), s.o.Log)
+	for _, r := range records {
+		sums.add(r.Value)
+	}
+	if err := s.charge(ctx, end, sums.counters()); err != nil {
+		return 0, err
+	}
+	s.spool.Advance(mark)
+	s.state.Done = end
+	return len(records), s.state.save()
+}
+
+// charge has the store charge a stretch, some counters a call.
+func (s *Settler) charge(ctx context.Context, end uint64, counters []limit.Counter) error {
+	id := s.o.Gateway + "/" + s.state.ID
+	number := end * stretchNumbers
+	for len(counters) > 0 {
+		n := min(callCounters, len(counters))
+		if err := s.call(ctx, id, number, counters[:n]); err != nil {
+			return err
+		}
+		counters, number = counters[n:], number+callNumbers
+	}
+	return nil
+}
+
+// call charges some counters at once, or where one of them is broken, each by
+// itself: the others are not to suffer for it.
+func (s *Settler) call(ctx context.Context, id string, number uint64, counters []limit.Counter) error {
+	err := s.o.Store.Settle(ctx, id, number, counters)
+	if err == nil || !errors.Is(err, limit.ErrCounterBroken) {
+		return err
+	}
+	for i := range counters {
+		err := s.o.Store.Settle(ctx, id, number+1+uint64(i), counters[i:i+1])
+		switch {
+		case errors.Is(err, limit.ErrCounterBroken):
+			s.metrics.broken.Inc()
+			s.o.Log.Error("what passed uncounted cannot be charged", "counter", counters[i].Key, "units", counters[i].Cost, "error", err)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}

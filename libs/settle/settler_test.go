@@ -1,0 +1,243 @@
+package settle
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/period"
+)
+
+var noon = time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC)
+
+// ledger keeps the promise of Store, and loses answers: what it charged, it may
+// say it did not.
+type ledger struct {
+	mu      sync.Mutex
+	last    map[string]uint64 // by guard: id and the first counter's owner
+	charged map[string]int64
+	at      map[string]time.Time
+	fail    func() (before, after bool)
+	broken  string
+}
+
+func newLedger() *ledger {
+	return &ledger{last: map[string]uint64{}, charged: map[string]int64{}, at: map[string]time.Time{}}
+}
+
+func (l *ledger) Settle(_ context.Context, id string, number uint64, counters []limit.Counter) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var before, after bool
+	if l.fail != nil {
+		before, after = l.fail()
+	}
+	if before {
+		return limit.ErrUnavailable
+	}
+	for _, c := range counters {
+		if l.broken != "" && strings.Contains(c.Key, l.broken) {
+			return fmt.Errorf("%w: %s", limit.ErrCounterBroken, c.Key)
+		}
+	}
+	tag, _, _ := strings.Cut(counters[0].Key, ":")
+	guard := id + tag
+	if number > l.last[guard] {
+		l.last[guard] = number
+		for _, c := range counters {
+			key := c.Key
+			if c.Renews() {
+				key += ":" + c.Calendar.At(c.At).Name()
+			}
+			l.charged[key] += c.Cost
+			l.at[key] = c.At
+		}
+	}
+	if after {
+		return limit.ErrUnavailable
+	}
+	return nil
+}
+
+func open(t *testing.T, dir string, store Store, now func() time.Time) *Settler {
+	t.Helper()
+	s, err := Open(Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: store, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// settle runs until nothing is pending, in the bubble's time.
+func settle(t *testing.T, s *Settler) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	for s.Pending() > 0 {
+		time.Sleep(time.Second)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func quota(key string, cost int64) limit.Counter {
+	return limit.Counter{Key: key, Algorithm: limit.RenewingQuota, Limit: 1000, Calendar: period.Month(), Cost: cost}
+}
+
+func TestQuotasAreChargedInTheirPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		s := open(t, t.TempDir(), l, func() time.Time { return noon.AddDate(0, 0, 3) })
+		for i := range 10 {
+			s.Append(noon.Add(time.Duration(i)*2*time.Hour), []limit.Counter{quota("{t:acme}:q", 3)})
+		}
+		settle(t, s)
+		// From noon of the 31st on, six are July's.
+		if l.charged["{t:acme}:q:month:202607"] != 18 || l.charged["{t:acme}:q:month:202608"] != 12 {
+			t.Errorf("charged %v", l.charged)
+		}
+	})
+}
+
+func TestRatesAreChargedWhatStillCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		now := noon.Add(time.Minute)
+		s := open(t, t.TempDir(), l, func() time.Time { return now })
+		fixed := limit.Counter{Key: "f", Algorithm: limit.FixedWindow, Limit: 50, Window: time.Hour, Cost: 1}
+		fast := limit.Counter{Key: "g", Algorithm: limit.GCRA, Limit: 60, Burst: 30, Window: time.Minute, Cost: 1}
+		over := limit.Counter{Key: "o", Algorithm: limit.TokenBucket, Limit: 60, Burst: 5, Window: time.Minute, Cost: 1}
+		rested := limit.Counter{Key: "r", Algorithm: limit.GCRA, Limit: 6000, Burst: 30, Window: time.Minute, Cost: 1}
+		free := limit.Counter{Key: "u", Algorithm: limit.FixedWindow, Unlimited: true, Window: time.Minute, Cost: 1}
+		shadow := fixed
+		shadow.Key, shadow.Shadow = "s", true
+		for range 80 {
+			s.Append(noon, []limit.Counter{fixed, fast, over, rested, free, shadow})
+		}
+		settle(t, s)
+		// 80 at one instant a minute ago; 60 of the fast one's are refilled since.
+		want := map[string]int64{"f": 50, "g": 20, "o": 5, "r": 0}
+		for key, n := range want {
+			if l.charged[key] != n {
+				t.Errorf("%s: %d charged, want %d", key, l.charged[key], n)
+			}
+		}
+		if len(l.charged) != len(want) || !l.at["f"].Equal(noon) {
+			t.Errorf("charged %v at %v", l.charged, l.at)
+		}
+	})
+}
+
+// Answers get lost, processes are killed between any two steps, and requests
+// come in all the while: each is charged once.
+func TestEachIsChargedOnce(t *testing.T) {
+	for seed := range uint64(8) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a reproducible history
+			l, dir := newLedger(), t.TempDir()
+			l.fail = func() (bool, bool) { return rng.IntN(3) == 0, rng.IntN(2) == 0 }
+			want := map[string]int64{}
+			for range 20 {
+				s := open(t, dir, l, nil)
+				for range rng.IntN(60) {
+					a, b := fmt.Sprintf("{t:%d}:q", rng.IntN(40)), fmt.Sprintf("{t:%d}:x", rng.IntN(40))
+					s.Append(noon, []limit.Counter{quota(a, 1), quota(b, 2)})
+					want[a+":month:202607"]++
+					want[b+":month:202607"] += 2
+				}
+				for range rng.IntN(3) {
+					if _, err := s.stretch(t.Context()); err != nil {
+						s.spool.Rewind()
+					}
+				}
+				if err := s.Close(); err != nil { // killed: what it knew is gone
+					t.Fatal(err)
+				}
+			}
+			settle(t, open(t, dir, l, nil))
+			for key, n := range want {
+				if l.charged[key] != n {
+					t.Errorf("seed %d: %s: %d charged, want %d", seed, key, l.charged[key], n)
+				}
+			}
+		})
+	}
+}
+
+// One broken counter does not keep the others from being charged.
+func TestBrokenCounterIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.broken = "bad"
+		s := open(t, t.TempDir(), l, nil)
+		for i := range 50 {
+			s.Append(noon, []limit.Counter{quota(fmt.Sprintf("{t:%d}:q", i), 1), quota("{t:bad}:q", 1)})
+		}
+		settle(t, s)
+		if len(l.charged) != 50 {
+			t.Errorf("%d counters charged", len(l.charged))
+		}
+	})
+}
+
+// A journal whose file was lost begins to number anew, and must not be taken
+// for the old one.
+func TestReplacedJournalHasAnotherName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, dir := newLedger(), t.TempDir()
+		for range 2 {
+			s := open(t, dir, l, nil)
+			for range 5 {
+				s.Append(noon, []limit.Counter{quota("{t:a}:q", 1)})
+			}
+			settle(t, s)
+			files, err := filepath.Glob(filepath.Join(dir, "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if filepath.Base(f) != "journal.json" {
+					if err := os.Remove(f); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if n := l.charged["{t:a}:q:month:202607"]; n != 10 {
+			t.Errorf("%d charged, want 10", n)
+		}
+	})
+}
+
+func TestCalendarsAreFoundByName(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []period.Spec{
+		{Unit: "month"}, {Unit: "month", AnchorDay: 15, Zone: "Europe/Istanbul"}, {Unit: "week", WeekStart: "sunday", Zone: "Etc/GMT+5"},
+		{Unit: "hour"}, {Unit: "day", Zone: "Europe/Paris"}, {Unit: "year"}, {Unit: "never"},
+	} {
+		want, err := period.New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := calendar(want.String()); err != nil || got != want {
+			t.Errorf("%s: %v, %v", want, got, err)
+		}
+	}
+	if _, err := calendar("fortnight"); err == nil {
+		t.Error("fortnight is a calendar")
+	}
+}

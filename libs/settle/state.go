@@ -1,0 +1,60 @@
+package settle
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// state is what the folder holds beside the records.
+type state struct {
+	path string
+	// ID names the journal to the store. It is new where the records' numbers
+	// began anew, or the store would take them for ones it has charged.
+	ID string `json:"id"`
+	// Intent is the end of the stretch that is being charged, Done that of the
+	// last one that was: numbers of records, not included.
+	Intent uint64 `json:"intent"`
+	Done   uint64 `json:"done"`
+}
+
+// loadState reads the folder's state, or begins one. A file that cannot be read
+// begins a new one, too: what it said only concerns records not yet settled.
+func loadState(dir string) (*state, error) {
+	s := &state{path: filepath.Join(dir, "journal.json")}
+	b, err := os.ReadFile(s.path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the journal's state: %w", err)
+	}
+	if err == nil && json.Unmarshal(b, s) == nil && s.ID != "" {
+		return s, nil
+	}
+	return s, s.renew()
+}
+
+// renew begins a new journal.
+func (s *state) renew() error {
+	s.ID, s.Intent, s.Done = rand.Text(), 0, 0
+	return s.save()
+}
+
+// save replaces the file in one step, and returns once it is on disk.
+func (s *state) save() error {
+	b, _ := json.Marshal(s) // strings and numbers
+	f, err := os.CreateTemp(filepath.Dir(s.path), "journal-*.tmp")
+	if err != nil {
+		return fmt.Errorf("write the journal's state: %w", err)
+	}
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), s.path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the journal's state: %w", errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}

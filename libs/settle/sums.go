@@ -1,0 +1,114 @@
+package settle
+
+import (
+	"log/slog"
+	"math/bits"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+)
+
+// sums adds up charges by counter, and by the window or period they fall in.
+type sums struct {
+	now   time.Time
+	log   *slog.Logger
+	place map[sumKey]int
+	all   []sum
+}
+
+type sumKey struct {
+	key  string
+	span string // a period's name
+	n    int64  // a window's number
+}
+
+type sum struct {
+	counter limit.Counter
+	// tat is a bucket's: when it would be full again, µs.
+	tat int64
+}
+
+func newSums(now time.Time, log *slog.Logger) *sums {
+	return &sums{now: now, log: log, place: map[sumKey]int{}}
+}
+
+// add takes a record of the journal. One that cannot be read is of another
+// version, is logged and left out.
+func (s *sums) add(value []byte) {
+	r, err := decode(value)
+	if err != nil {
+		s.log.Error("a record of what passed uncounted cannot be read; it is not charged", "error", err)
+		return
+	}
+	at := time.UnixMicro(r.At).UTC()
+	for i := range r.Counters {
+		c, err := r.Counters[i].counter(at)
+		if err == nil {
+			err = c.Check()
+		}
+		if err != nil {
+			s.log.Error("a counter of what passed uncounted cannot be charged", "counter", r.Counters[i].Key, "error", err)
+			continue
+		}
+		s.take(c, r.At)
+	}
+}
+
+func (s *sums) take(c limit.Counter, at int64) {
+	k := sumKey{key: c.Key}
+	switch {
+	case c.Renews():
+		k.span = c.Calendar.At(c.At).Name()
+	case !c.Algorithm.Quota() && !c.Algorithm.Bucket():
+		k.n = at / c.Window.Microseconds()
+	}
+	i, ok := s.place[k]
+	if !ok {
+		i = len(s.all)
+		s.place[k], s.all = i, append(s.all, sum{counter: c})
+		s.all[i].counter.Cost = 0
+	}
+	t := &s.all[i]
+	t.counter.Cost = min(max(t.counter.Cost+c.Cost, -limit.MaxInteger), limit.MaxInteger)
+	t.counter.Limit, t.counter.Burst, t.counter.Granted = c.Limit, c.Burst, c.Granted
+	if c.Algorithm.Bucket() {
+		took, _, ok := limit.Emission(c.Limit, c.Window, min(max(0, c.Cost), c.Burst))
+		if !ok {
+			took = 0
+		}
+		t.tat = max(t.tat, at) + took
+	}
+}
+
+// counters are the sums as they are to be charged, in the order in which they
+// first came: a repetition has the same ones.
+func (s *sums) counters() []limit.Counter {
+	all := make([]limit.Counter, len(s.all))
+	for i := range s.all {
+		t := &s.all[i]
+		c := t.counter
+		switch {
+		case c.Algorithm.Bucket():
+			c.Cost, c.At = min(t.owed(s.now.UnixMicro()), c.Burst), time.Time{}
+		case !c.Algorithm.Quota():
+			c.Cost = min(c.Cost, c.Limit)
+		}
+		all[i] = c
+	}
+	return all
+}
+
+// owed is how many units of a bucket have not been refilled since they passed.
+func (t *sum) owed(now int64) int64 {
+	c := &t.counter
+	if t.tat <= now {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(t.tat-now), uint64(c.Limit))
+	window := uint64(c.Window.Microseconds())
+	if hi >= window {
+		return c.Burst
+	}
+	units, _ := bits.Div64(hi, lo, window)
+	return int64(min(units, limit.MaxInteger))
+}
