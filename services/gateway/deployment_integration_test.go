@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -96,6 +97,7 @@ func onSharedKafka(t *testing.T) *deployment {
 	d := newDeployment(t, brokers, prefix)
 	d.put(catalog.Topic, "demo", catalog.Service{Name: "demo", Prefix: "/demo/", Upstreams: []catalog.Upstream{{URL: d.upstream.URL}}})
 	d.mirror(rules.Topic)
+	d.mirror(overrides.Topic)
 	d.mirror(keys.Topic)
 	return d
 }

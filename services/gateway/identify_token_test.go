@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 )
@@ -218,7 +219,7 @@ func TestAnIssuerThatIsAway(t *testing.T) {
 	login.away.Store(true)
 	v := startVerifier(t, login, mail)
 	s := newStand(t, standOptions{tokens: v})
-	within(t, "the other issuer's keys", func() bool {
+	servertest.Eventually(t, issuerPatience, "the other issuer's keys", func() bool {
 		_, err := v.Verify(mail.token(t, nil))
 		return err == nil
 	})
@@ -235,7 +236,7 @@ func TestAnIssuerThatIsAway(t *testing.T) {
 		}
 	}
 	login.away.Store(false)
-	within(t, "the issuer is back", func() bool {
+	servertest.Eventually(t, issuerPatience, "the issuer is back", func() bool {
 		return s.get("/demo/x", "Authorization", "Bearer "+login.token(t, nil)).StatusCode == http.StatusOK
 	})
 }

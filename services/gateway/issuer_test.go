@@ -13,7 +13,12 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/jwt"
+	"github.com/sluice-platform/sluice/libs/servertest"
 )
+
+// issuerPatience is how long tests wait for a fetch: a failed one is repeated
+// after a second, and the machine may be busy.
+const issuerPatience = 20 * time.Second
 
 // issuer signs tokens and publishes its key over HTTP, as a login service does.
 type issuer struct {
@@ -107,12 +112,6 @@ func startVerifier(t testing.TB, issuers ...*issuer) *jwt.Verifier {
 // fetched waits until the keys of all issuers are there.
 func fetched(t testing.TB, v *jwt.Verifier) *jwt.Verifier {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); v.Ready() != nil; <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal(v.Ready())
-		}
-	}
+	servertest.Eventually(t, issuerPatience, "the issuers' keys", func() bool { return v.Ready() == nil })
 	return v
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/spool"
 	"github.com/sluice-platform/sluice/libs/stream"
@@ -89,6 +90,7 @@ func newStand(t testing.TB, o standOptions) *stand {
 	s.gate = &gate{
 		id: "gw-test", now: o.now, log: log, metrics: m, tables: func() error { return nil },
 		keys: newKeyTable(), routes: newRoutes(log), rules: s.index, store: o.store, journal: s.spool,
+		shares: local.New(local.Options{Now: o.now}),
 		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
 		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
@@ -282,15 +284,3 @@ func (s *stand) last() *http.Request {
 }
 
 const loopback = "127.0.0.0/8"
-
-// within waits until ok, at most 20 s: the machine may be busy.
-func within(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatal("not within 20 s: ", what)
-		}
-	}
-}
