@@ -1,0 +1,148 @@
+package cache
+
+import (
+	"context"
+	"errors"
+)
+
+// away resolves a flight while Redis cannot be asked: what L1 holds goes on within AwayLimit and the stale limits; then
+// this process loads for itself.
+func (c *Cache[V]) away(ctx context.Context, f *flight[V]) outcome[V] {
+	now := c.clock()
+	if it := c.peek(f.key); it != nil && now < it.away {
+		kept := *it
+		kept.recheck = min(now+int64(standInTime), it.away)
+		switch {
+		case it.fresh(now):
+			return outcome[V]{it: &kept, source: HitL1, store: true}
+		case it.revalidating(now) && !f.refresh:
+			return outcome[V]{it: &kept, source: Stale, store: true}
+		}
+	}
+	return c.unlocked(ctx, f)
+}
+
+// unlockedRun is a load without a lock. A key has one at a time in this process, its read and its refresh flight together.
+type unlockedRun[V any] struct {
+	done chan struct{}
+	out  outcome[V]
+}
+
+// unlocked loads without the fleet: Redis is away or not used at all.
+func (c *Cache[V]) unlocked(ctx context.Context, f *flight[V]) outcome[V] {
+	s := c.shard(f.key)
+	s.mu.Lock()
+	run := s.unlocked[f.key]
+	mine := run == nil
+	if mine {
+		run = &unlockedRun[V]{done: make(chan struct{})}
+		s.unlocked[f.key] = run
+	}
+	s.mu.Unlock()
+	if !mine {
+		f.batch.leave()
+		select {
+		case <-run.done:
+			return joined(f, run.out)
+		case <-ctx.Done():
+			return c.instead(f, nil, c.endOf(ctx))
+		}
+	}
+	run.out = c.loadUnlocked(ctx, f)
+	s.mu.Lock()
+	delete(s.unlocked, f.key)
+	s.mu.Unlock()
+	close(run.done)
+	return run.out
+}
+
+// joined is another flight's outcome: its load was not ours.
+func joined[V any](f *flight[V], o outcome[V]) outcome[V] {
+	o.led, o.waited = false, true
+	if o.source == Miss {
+		o.source = Coalesced
+	}
+	if o.alone {
+		return outcome[V]{nobody: true}
+	}
+	if o.it != nil {
+		own := *o.it
+		own.gen = f.gen
+		o.it = &own
+	}
+	return o
+}
+
+func (c *Cache[V]) loadUnlocked(ctx context.Context, f *flight[V]) outcome[V] {
+	state := c.state(f.key)
+	if err := state.holdsBack(c.clock()); err != nil {
+		return c.instead(f, c.peekAway(f), errors.Join(ErrBackingOff, err))
+	}
+	// A batch is one load: were its members to wait for slots, those that hold one would wait for those that do not.
+	if c.l2 != nil && f.batch == nil {
+		select {
+		case c.slots <- struct{}{}:
+			defer func() { <-c.slots }()
+		case <-ctx.Done():
+			return c.instead(f, c.peekAway(f), c.endOf(ctx))
+		}
+	}
+	v, took, err := c.load(ctx, f)
+	if err != nil && (!errors.Is(err, ErrNotFound) || c.opts.NegativeTTL < 0) {
+		return c.failedUnlocked(f, err)
+	}
+	if err == nil && (v.NoStore || v.Private || v.TTL < 0) {
+		o := c.unstored(f, v.Value)
+		o.led, o.alone = true, v.Private
+		return o
+	}
+	e, encodeErr := c.envelope(&v, err != nil, c.delta(f.key, c.peek(f.key), took))
+	if encodeErr != nil {
+		return c.failedUnlocked(f, encodeErr)
+	}
+	if c.l2 != nil {
+		return c.ledTo(f, &e, v.Value, standInTime)
+	}
+	return c.ledTo(f, &e, v.Value, e.physical)
+}
+
+func (c *Cache[V]) failedUnlocked(f *flight[V], err error) outcome[V] {
+	if !c.isFailure(err) {
+		return outcome[V]{err: err, led: true}
+	}
+	if !errors.Is(err, ErrSourceDown) && !errors.Is(err, ErrClosed) {
+		c.state(f.key).failed(err, c.clock(), 0)
+	}
+	o := c.instead(f, c.peekAway(f), err)
+	o.led = true
+	return o
+}
+
+// peekAway is L1's value while nobody can confirm it.
+func (c *Cache[V]) peekAway(f *flight[V]) *item[V] {
+	it := c.peek(f.key)
+	if it == nil || c.l2 != nil && c.clock() >= it.away {
+		return nil
+	}
+	return it
+}
+
+// uncacheable resolves a flight for a key whose answers are not kept: no lock, no queue in the fleet.
+func (c *Cache[V]) uncacheable(ctx context.Context, f *flight[V], private bool) outcome[V] {
+	if private {
+		return outcome[V]{nobody: true}
+	}
+	if f.load == nil {
+		return failed[V](errNoLoader)
+	}
+	v, _, err := c.call(ctx, f.key, f.load, false)
+	if err != nil {
+		if !c.isFailure(err) {
+			return failed[V](err)
+		}
+		return c.instead(f, nil, err)
+	}
+	o := c.unstored(f, v.Value)
+	o.alone = v.Private
+	return o
+}

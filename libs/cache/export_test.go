@@ -1,0 +1,44 @@
+package cache
+
+import "time"
+
+// Waiters is how many callers wait for the key's read flight.
+func Waiters[V any](c *Cache[V], key string) int {
+	s := c.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.reads[key]; f != nil {
+		return f.waiters
+	}
+	return 0
+}
+
+// Paused reports whether the key's read flight waits for another process.
+func Paused[V any](c *Cache[V], key string) bool {
+	s := c.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.reads[key]
+	return f != nil && f.paused
+}
+
+// Refreshing reports whether the key has a refresh flight.
+func Refreshing[V any](c *Cache[V], key string) bool {
+	s := c.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refreshes[key] != nil
+}
+
+// Listening reports whether the subscription stands.
+func Listening[V any](c *Cache[V]) bool { return c.listening.Load() }
+
+// Early and LeadTime are XFetch's arithmetic.
+var (
+	Early    = early
+	LeadTime = leadTime
+	Advise   = advise
+)
+
+// Memory is how long failures in a row are counted.
+const Memory time.Duration = failureMemory

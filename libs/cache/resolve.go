@@ -1,0 +1,175 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// resolve finds the value for a flight: in Redis; from the run that holds the lock; by a run of its own.
+func (c *Cache[V]) resolve(ctx context.Context, f *flight[V], try int) outcome[V] {
+	if c.l2 == nil {
+		return c.unlocked(ctx, f)
+	}
+	// A read looks first and takes the lock only when nothing it sees may be served.
+	take, seen, want := f.refresh || try > 0, f.seen, int64(0)
+	for polls := 0; ; polls++ {
+		a, err := c.l2.get(ctx, f.key, take, seen, want)
+		if err != nil {
+			c.metrics.redisUp.Set(0)
+			return c.away(ctx, f)
+		}
+		c.metrics.redisUp.Set(1)
+		it := c.decode(f, &a)
+		if !f.refresh && it != nil && it.revalidating(it.now) && a.status != statusLeader {
+			return c.found(&it.item, it.now, want > 0)
+		}
+		switch a.status {
+		case statusValue:
+			if it != nil && (want > 0 || it.fresh(it.now)) {
+				return c.found(&it.item, it.now, want > 0)
+			}
+			// Unreadable, or invalidated to our knowledge: as good as absent.
+			seen, take = a.fence, true
+		case statusUncacheable:
+			return c.uncacheable(ctx, f, a.failure.kind == 'p')
+		case statusFailed:
+			return c.remoteFailure(f, it.plain(), a.failure, want > 0)
+		case statusLeader:
+			o, again := c.lead(ctx, f, &a, it.plain())
+			if !again || polls >= maxTries {
+				return o
+			}
+		case statusLocked:
+			if want == 0 {
+				want = a.fence
+			}
+			take = true
+			if err := c.pause(ctx, f, polls, a.lockFor); err != nil {
+				return c.instead(f, it.plain(), err)
+			}
+		default:
+			take = true
+		}
+	}
+}
+
+// looked is an item and when Redis was asked for it.
+type looked[V any] struct {
+	item[V]
+	now int64
+}
+
+func (l *looked[V]) plain() *item[V] {
+	if l == nil {
+		return nil
+	}
+	return &l.item
+}
+
+// found is a value that Redis held, fresh or revalidating; waited when it is another process's answer to this flight.
+func (c *Cache[V]) found(it *item[V], now int64, waited bool) outcome[V] {
+	o := outcome[V]{it: it, source: HitL2, store: true, waited: waited}
+	switch {
+	case waited:
+		o.source = Coalesced
+	case !it.fresh(now):
+		o.source = Stale
+	}
+	return o
+}
+
+// decode is the value that Redis holds, nil when there is none that may ever be served.
+func (c *Cache[V]) decode(f *flight[V], a *answer) *looked[V] {
+	if a.value == "" {
+		return nil
+	}
+	e, err := decodeEnvelope(a.value)
+	if err != nil {
+		return nil
+	}
+	now := c.clock()
+	age := max(0, e.physical-a.left)
+	it := &looked[V]{item: c.item(f, &e, now-int64(age)), now: now}
+	if !e.negative {
+		if it.value, err = c.opts.Codec.Decode(e.payload); err != nil {
+			return nil
+		}
+	}
+	if b := a.barrier; b.fence >= e.fence {
+		if b.hard {
+			return nil
+		}
+		it.expiry = min(it.expiry, now-(a.now-b.since)*int64(time.Microsecond))
+	}
+	if b, ok := c.barriers.GetIfPresent(f.key); ok && b.fence >= e.fence {
+		if b.hard {
+			return nil
+		}
+		it.expiry = min(it.expiry, b.at)
+	}
+	return it
+}
+
+// item is e in this process, without its value.
+func (c *Cache[V]) item(f *flight[V], e *envelope, written int64) item[V] {
+	now := c.clock()
+	it := item[V]{
+		negative: e.negative, fence: e.fence, gen: f.gen, written: written, expiry: written + int64(e.logical),
+		swr: int64(e.swr), sie: int64(e.sie), delta: e.delta, stats: c.state(f.key),
+		recheck: now + int64(c.opts.L1TTL), away: now + int64(c.opts.AwayLimit),
+	}
+	if c.opts.Beta > 0 {
+		it.window = int64(float64(e.delta) * c.opts.Beta * maxDraw)
+	}
+	return it
+}
+
+// remoteFailure is how a flight ends that met the failure of a run elsewhere: as one of its waiters, or held back.
+func (c *Cache[V]) remoteFailure(f *flight[V], it *item[V], r failure, waited bool) outcome[V] {
+	var err error = &RemoteError{Text: r.text}
+	switch {
+	case r.kind == 'n':
+		return outcome[V]{err: ErrNotFound, waited: waited}
+	case r.kind == 'a':
+		return outcome[V]{err: err, waited: waited}
+	case !waited:
+		err = fmt.Errorf("%w: %w", ErrBackingOff, err)
+	}
+	o := c.instead(f, it, err)
+	o.waited = waited
+	return o
+}
+
+// standInTime is how long a stale value is served without another look at what it stands in for.
+const standInTime = 250 * time.Millisecond
+
+// instead is what is served when there is no load to be had: the stale value within its limits, the fallback, the error.
+func (c *Cache[V]) instead(f *flight[V], it *item[V], err error) outcome[V] {
+	now := c.clock()
+	if it == nil && c.usableAway(f, now) {
+		it = c.peek(f.key)
+	}
+	if it != nil && !it.negative && it.standsIn(now) {
+		marked, src := *it, HitL2
+		marked.gen, marked.failing = f.gen, now+int64(standInTime)
+		marked.recheck = max(it.recheck, min(marked.failing, it.away))
+		if !it.fresh(now) {
+			marked.err, src = err, Stale
+		}
+		return outcome[V]{it: &marked, source: src, store: true}
+	}
+	if c.opts.Fallback != nil {
+		if v, ok := c.opts.Fallback(f.key); ok {
+			return outcome[V]{it: &item[V]{value: v, gen: f.gen, written: now, expiry: now, err: err, stats: c.state(f.key)}, source: Fallback}
+		}
+	}
+	return failed[V](err)
+}
+
+// usableAway reports whether L1 may stand in although Redis has not confirmed it: only while Redis is away. When Redis
+// answers and holds nothing, what L1 holds may be cleared.
+func (c *Cache[V]) usableAway(f *flight[V], now int64) bool {
+	it := c.peek(f.key)
+	return it != nil && now < it.away && (c.l2 == nil || !c.l2.breaker.Closed())
+}
