@@ -45,24 +45,13 @@ type Counter struct {
 	// At is of refunds and of Force: when the units were used. A window that
 	// has ended since stays as it was; a quota's period is that of At. Zero is now.
 	At time.Time
-	// Shadow counters are judged and charged each alone, in counters of their
-	// own: they deny nothing, and are charged when they would pass themselves.
+	// Shadow counters are judged and charged each alone: they deny nothing, and
+	// are charged when they would pass themselves. Their Key must be their own,
+	// or what they count would be enforced.
 	Shadow bool
 	// Force charges whatever the state is and whatever other counters say: for
 	// settling what was used already. The numbers stay exact beyond the limit.
 	Force bool
-}
-
-// shadowSuffix keeps the use that shadow rules count apart from what is
-// enforced: both may count one subject and metric.
-const shadowSuffix = ":shadow"
-
-// Identity returns Key, and for shadow counters the key of their own.
-func (c *Counter) Identity() string {
-	if c.Shadow {
-		return c.Key + shadowSuffix
-	}
-	return c.Key
 }
 
 // Apart reports whether the counter is judged alone, outside all or nothing.

@@ -2,6 +2,7 @@ package limit_test
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,9 +63,11 @@ func TestAlgorithmNames(t *testing.T) {
 	t.Parallel()
 	for a, want := range map[limit.Algorithm]string{
 		limit.GCRA: usage.AlgoGCRA, limit.FixedWindow: usage.AlgoFixedWindow,
-		limit.RenewingQuota: usage.AlgoRenewingQuota, 0: "UNKNOWN",
+		limit.RenewingQuota: usage.AlgoRenewingQuota, limit.SlidingWindow: usage.AlgoSlidingWindow,
+		limit.TokenBucket: usage.AlgoTokenBucket, limit.PrepaidQuota: usage.AlgoPrepaidQuota,
+		limit.OverdraftQuota: usage.AlgoOverdraftQuota, 0: "UNKNOWN", 99: "UNKNOWN",
 	} {
-		if a.String() != want || a.Quota() != (a == limit.RenewingQuota) {
+		if a.String() != want || a.Quota() != strings.HasSuffix(want, "_QUOTA") {
 			t.Errorf("%d: %s, quota %t", a, a, a.Quota())
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // State is what one counter said, from the atomic step of its decision.
 type State struct {
 	// Key is the counter's identity; of a renewing quota with its period, such
-	// as {t:acme}:t::reports:quota:month:202607; of a shadow counter its own.
+	// as {t:acme}:t::reports:quota:month:202607.
 	Key string
 	// Allowed is this counter's own judgement: a request is denied when one
 	// counter denies it, and the others stay as they were.

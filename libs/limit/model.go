@@ -22,10 +22,19 @@ type Model struct {
 // modelState is what one key holds; each algorithm uses its part. States are
 // values: a changed one is a copy.
 type modelState struct {
-	tat   *big.Rat // gcra: theoretical arrival time, µs
-	limit int64    // gcra: the limit tat was computed with
-	count int64    // fixedWindow, quota
-	end   int64    // fixedWindow: µs
+	tat    *big.Rat // gcra: theoretical arrival time, µs
+	tokens *big.Rat // tokenBucket: at last
+	last   int64    // tokenBucket: µs
+	limit  int64    // gcra, tokenBucket: the limit it was charged by
+	burst  int64    // tokenBucket: the burst it was charged by
+	count  int64    // windows: in the running one
+	past   int64    // slidingWindow: in the one before
+	end    int64    // windows: of the running one, µs
+	// quotas
+	consumed, refunded, forfeited int64
+	carried                       int64 // as it stands now
+	fixed                         int64 // carried, as the first charge fixed it
+	begun                         bool  // it did
 }
 
 // NewModel returns an empty Model; now is its clock, nil is time.Now.
@@ -43,92 +52,146 @@ func (m *Model) Decide(ctx context.Context, counters []Counter) (Decision, error
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
+	var enforced, apart []int
 	for i := range counters {
 		if err := counters[i].Check(); err != nil {
 			return Decision{}, err
+		}
+		if counters[i].Apart() {
+			apart = append(apart, i)
+		} else {
+			enforced = append(enforced, i)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
-	d := Decision{Allowed: true, Now: time.UnixMicro(now).UTC(), States: make([]State, len(counters))}
-	after := maps.Clone(m.counters)
-	for i := range counters {
-		key := modelKey(&counters[i], d.Now)
-		s, ok := counters[i].take(after[key], now)
-		if ok && counters[i].leavesTrace() {
-			after[key] = s
-		}
-		d.States[i] = State{Key: key, Allowed: ok}
-		d.Allowed = d.Allowed && ok
-	}
-	if d.Allowed {
-		m.counters = after
-	}
-	for i := range counters {
-		st := &d.States[i]
-		counters[i].report(st, m.counters[st.Key], now)
+	d := Decision{Now: time.UnixMicro(now).UTC(), States: make([]State, len(counters))}
+	d.Allowed = m.charge(counters, enforced, d.States, now)
+	for _, i := range apart {
+		m.charge(counters, []int{i}, d.States, now)
 	}
 	return d, nil
 }
 
-func modelKey(c *Counter, now time.Time) string {
-	if c.Algorithm.Quota() {
-		return c.Key + ":" + c.Calendar.At(now).Name()
+// charge charges all of some counters or none, and fills their states.
+func (m *Model) charge(counters []Counter, which []int, states []State, now int64) (allowed bool) {
+	allowed = true
+	before := maps.Clone(m.counters)
+	for _, i := range which {
+		c, key := &counters[i], counters[i].modelKey(now)
+		s, ok := m.take(c, now)
+		if ok && c.Cost != 0 && !c.idle(m.counters[key], s, now) {
+			m.counters[key] = s
+		}
+		states[i] = State{Key: key, Allowed: ok}
+		allowed = allowed && ok
+	}
+	if !allowed {
+		m.counters = before
+	}
+	for _, i := range which {
+		m.report(&counters[i], &states[i], now)
+	}
+	return allowed
+}
+
+// idle reports that a charge changed nothing, and so leaves no trace, not even
+// of when it was.
+func (c *Counter) idle(was, is modelState, now int64) bool {
+	switch {
+	case c.Algorithm.Quota():
+		return false
+	case c.Unlimited || c.Limit == 0 && c.Algorithm.Bucket():
+		return true
+	case !c.Algorithm.Bucket():
+		was = c.windowAt(was, now)
+		return was.count == is.count && (was.past == is.past || c.Algorithm == FixedWindow)
+	case c.Cost > 0:
+		return false
+	case c.Algorithm == GCRA:
+		return is.tat.Cmp(micros(now)) <= 0 && (was.tat == nil || was.tat.Cmp(micros(now)) <= 0)
+	}
+	own := Counter{Algorithm: TokenBucket, Window: c.Window, Limit: was.limit, Burst: was.burst}
+	return is.tokens.Cmp(micros(c.Burst)) >= 0 &&
+		(was.tokens == nil || own.bucketAt(was, now).tokens.Cmp(micros(was.burst)) >= 0)
+}
+
+func (c *Counter) modelKey(now int64) string {
+	if c.Renews() {
+		return c.Key + ":" + c.Calendar.At(c.Time(time.UnixMicro(now))).Name()
 	}
 	return c.Key
 }
 
-// leavesTrace reports whether a charge is kept: a look is not, not even when it
-// was, nor what an unlimited rate would count.
-func (c *Counter) leavesTrace() bool {
-	return c.Cost > 0 && (!c.Unlimited || c.Algorithm.Quota())
+// take returns the counter's state with the cost taken, or as it is and false.
+func (m *Model) take(c *Counter, now int64) (modelState, bool) {
+	s := m.counters[c.modelKey(now)]
+	switch {
+	case c.Algorithm.Quota():
+		return m.takeQuota(c, s, now)
+	case c.Unlimited:
+		return s, true
+	case c.Algorithm.Bucket():
+		return c.takeBucket(s, now)
+	}
+	return c.takeWindow(s, now)
 }
 
-// take returns the state with the cost taken, or s and false.
-func (c *Counter) take(s modelState, now int64) (modelState, bool) {
-	s = c.asOf(s, now)
-	next := s
-	switch {
-	case c.Unlimited && !c.Algorithm.Quota():
-		return s, true
-	case c.Unlimited:
-		next.count = min(s.count+c.Cost, MaxInteger)
-		return next, true
-	case c.Limit == 0:
-		return s, false
-	case c.Cost == 0:
-		return s, true
-	case c.Algorithm == GCRA:
+func (c *Counter) takeBucket(s modelState, now int64) (modelState, bool) {
+	if c.Limit == 0 {
+		return s, c.Force || c.Cost < 0
+	}
+	s = c.bucketAt(s, now)
+	next, ok := s, true
+	if c.Algorithm == TokenBucket {
+		next.tokens = new(big.Rat).Sub(s.tokens, micros(c.Cost))
+		ok = next.tokens.Sign() >= 0
+		next.tokens = lesser(next.tokens, micros(c.Burst))
+	} else {
 		next.tat = new(big.Rat).Add(s.tat, c.times(c.Cost))
 		latest := new(big.Rat).Add(micros(now), c.times(c.Burst))
-		if next.tat.Cmp(latest) > 0 {
-			return s, false
+		ok = next.tat.Cmp(latest) <= 0
+		if next.tat.Cmp(micros(now)) < 0 {
+			next.tat = micros(now)
 		}
-		return next, true
 	}
-	next.count = s.count + c.Cost
-	if next.count > c.Limit {
+	if c.Cost > 0 && !c.Force && !ok {
 		return s, false
 	}
 	return next, true
 }
 
-// asOf brings a state to the present: what has passed is forgotten.
-func (c *Counter) asOf(s modelState, now int64) modelState {
-	switch {
-	case c.Algorithm == GCRA && !c.Unlimited && c.Limit > 0:
-		if s.tat == nil || s.tat.Cmp(micros(now)) < 0 {
-			s.tat = micros(now)
-		} else if s.limit != c.Limit {
-			s.tat = micros(ceil(s.tat))
+// bucketAt brings a state to the present and to the counter's numbers.
+func (c *Counter) bucketAt(s modelState, now int64) modelState {
+	if c.Algorithm == TokenBucket {
+		if s.tokens == nil {
+			s.tokens, s.burst = micros(c.Burst), c.Burst
+		} else {
+			refill := big.NewRat(s.limit, c.Window.Microseconds())
+			s.tokens = new(big.Rat).Add(s.tokens, refill.Mul(refill, micros(now-s.last)))
+			if s.tokens.Cmp(micros(s.burst)) >= 0 {
+				s.tokens = micros(c.Burst) // what is full stays full
+			}
+			s.tokens = lesser(s.tokens, micros(c.Burst))
 		}
-		s.limit = c.Limit
-	case c.Algorithm == FixedWindow && s.end <= now:
-		w := c.Window.Microseconds()
-		s.count, s.end = 0, (now/w+1)*w
+		s.last, s.limit, s.burst = now, c.Limit, c.Burst
+		return s
 	}
+	if s.tat == nil || s.tat.Cmp(micros(now)) < 0 {
+		s.tat = micros(now)
+	} else if s.limit != c.Limit {
+		s.tat = micros(ceil(s.tat))
+	}
+	s.limit = c.Limit
 	return s
+}
+
+func lesser(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
 }
 
 // times returns n·T in µs, T being window ÷ limit.

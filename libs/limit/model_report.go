@@ -6,50 +6,90 @@ import (
 )
 
 // report fills a state whose Key and Allowed are known.
-func (c *Counter) report(st *State, s modelState, now int64) {
-	s = c.asOf(s, now)
-	st.Unlimited = c.Unlimited
+func (m *Model) report(c *Counter, st *State, now int64) {
+	s := m.counters[st.Key]
+	st.Unlimited, st.Shadow = c.Unlimited, c.Shadow
 	if c.Algorithm.Quota() {
-		st.Consumed = s.count
+		m.reportQuota(c, st, s, now)
+		return
 	}
 	if c.Unlimited {
 		return
 	}
 	st.Limit = c.Limit
 	st.Never = !st.Allowed && (c.Limit == 0 || c.Cost > c.Capacity())
-	if c.Limit == 0 {
-		return
-	}
 	waits := !st.Allowed && !st.Never
-	if c.Algorithm == GCRA {
-		c.reportGCRA(st, s, now, waits)
+	switch {
+	case c.Limit == 0:
+	case c.Algorithm.Bucket():
+		c.reportBucket(st, c.bucketAt(s, now), now, waits)
+	default:
+		c.reportWindow(st, c.windowAt(s, now), now, waits)
+	}
+}
+
+func (m *Model) reportQuota(c *Counter, st *State, s modelState, now int64) {
+	if c.Renews() {
+		s = m.quotaAt(c, s, now)
+	}
+	st.Consumed, st.Refunded, st.Forfeited, st.Carried = s.consumed, s.refunded, s.forfeited, s.carried
+	if c.Unlimited {
 		return
 	}
-	end := s.end
-	if c.Algorithm.Quota() {
-		end = c.Calendar.At(time.UnixMicro(now)).End.UnixMicro()
+	st.Limit = c.allowance(s, now)
+	st.Remaining = max(0, st.Limit-s.spent())
+	b := c.Calendar.At(c.Time(time.UnixMicro(now)))
+	switch {
+	case c.Wallet():
+		st.Never = !st.Allowed
+		return
+	case c.Limit == 0, b.Endless():
+		st.Never = !st.Allowed
+		return
+	case !st.Allowed:
+		st.Never = !c.Overdraws() && c.Cost > c.Limit+c.Rollover
 	}
-	st.Remaining = max(0, c.Limit-s.count)
-	st.Reset = time.Duration(end-now) * time.Microsecond
-	if waits {
+	st.Reset = max(0, b.End.Sub(time.UnixMicro(now)))
+	if !st.Allowed && !st.Never {
 		st.RetryAfter = st.Reset
 	}
 }
 
-func (c *Counter) reportGCRA(st *State, s modelState, now int64, waits bool) {
-	// n more units fit as soon as tat + n·T <= then + burst·T.
+func (c *Counter) reportWindow(st *State, s modelState, now int64, waits bool) {
+	used := c.used(s, now)
+	st.Remaining = max(0, c.Limit-used)
+	if c.Algorithm == FixedWindow {
+		st.Reset = time.Duration(s.end-now) * time.Microsecond
+		if waits {
+			st.RetryAfter = st.Reset
+		}
+		return
+	}
+	if used > 0 {
+		st.Reset = c.until(s, now, c.Limit-st.Remaining-1)
+	}
+	if waits {
+		st.RetryAfter = c.until(s, now, c.Limit-c.Cost)
+	}
+}
+
+func (c *Counter) reportBucket(st *State, s modelState, now int64, waits bool) {
+	// free is how much time is left, in which n more units need n·T.
+	free := new(big.Rat)
+	if c.Algorithm == TokenBucket {
+		free.Mul(s.tokens, c.times(1))
+	} else {
+		free.Sub(free.Add(micros(now), c.times(c.Burst)), s.tat)
+	}
 	waitFor := func(n int64) time.Duration {
-		then := new(big.Rat).Add(s.tat, c.times(n))
-		then.Sub(then, c.times(c.Burst)).Sub(then, micros(now))
-		if then.Sign() <= 0 {
+		short := new(big.Rat).Sub(c.times(n), free)
+		if short.Sign() <= 0 {
 			return 0
 		}
-		return time.Duration(ceil(then)) * time.Microsecond
+		return time.Duration(ceil(short)) * time.Microsecond
 	}
-	free := new(big.Rat).Add(micros(now), c.times(c.Burst))
-	free.Sub(free, s.tat)
 	if free.Sign() > 0 {
-		units := free.Quo(free, c.times(1))
+		units := new(big.Rat).Quo(free, c.times(1))
 		st.Remaining = new(big.Int).Quo(units.Num(), units.Denom()).Int64()
 	}
 	if st.Remaining < c.Burst {

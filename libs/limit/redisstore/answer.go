@@ -1,85 +1,105 @@
 package redisstore
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/period"
 )
 
 // Statuses of the script's answers.
 const (
 	statusDenied = iota
-	statusAllowed
+	statusCharged
 	statusWrongPeriod
+	statusLate
 	statusBroken
+	statusSettled
 )
 
-var errWrongPeriod = errors.New("wrong period")
-
-// decision reads the script's answer. With errWrongPeriod the Decision holds
-// Redis's time alone.
-func (c *call) decision(counters []limit.Counter, reply []any) (limit.Decision, error) {
-	status, now := number(reply, 0), number(reply, 1)
-	d := limit.Decision{Now: time.UnixMicro(now).UTC()}
-	switch {
-	case len(reply) == 2 && status == statusWrongPeriod:
-		return d, errWrongPeriod
-	case len(reply) == 3 && status == statusBroken:
-		key := ""
-		if i := number(reply, 2) - 1; i >= 0 && i < int64(len(c.keys)) {
-			key = c.keys[i]
-		}
-		return limit.Decision{}, fmt.Errorf("decide: key %q: %w", key, limit.ErrCounterBroken)
-	case len(reply) != 2+3*len(c.keys) || status != statusAllowed && status != statusDenied:
-		return limit.Decision{}, fmt.Errorf("decide: answer of %d numbers for %d keys: %w", len(reply), len(c.keys), limit.ErrUnavailable)
-	}
-	d.Allowed = status == statusAllowed
-	d.States = make([]limit.State, len(counters))
+// judge makes the decision of what the parts answered. Counters judged apart
+// cannot fail it where others are asked, too.
+func (a *asking) judge(counters []limit.Counter) (limit.Decision, error) {
+	d := limit.Decision{Allowed: true, States: make([]limit.State, len(counters))}
+	var failed, apart error
+	enforced := false
 	for i := range counters {
-		n, st := &counters[i], &d.States[i]
-		at := c.sent[i]
-		if at < 0 {
-			*st = freeState(n)
+		c := &counters[i]
+		if isFree(c) {
+			d.States[i] = freeState(c)
 			continue
 		}
-		a, b := number(reply, 3+3*at), number(reply, 4+3*at)
-		*st = limit.State{Key: n.Key, Allowed: number(reply, 2+3*at) == 1, Unlimited: n.Unlimited, Limit: n.Limit}
-		st.Never = !st.Allowed && (n.Limit == 0 || n.Cost > n.Capacity())
-		if n.Unlimited {
-			st.Limit = 0
+		// Until an answer says otherwise.
+		d.States[i] = limit.State{Key: c.Key, Shadow: c.Shadow, Broken: true}
+		enforced = enforced || !c.Apart()
+	}
+	for _, p := range a.parts {
+		if p == nil {
+			failed, apart = errNoAnswer, errNoAnswer
+			continue
 		}
-		fill(st, n, &c.bounds[i], now, a, b)
+		d.Now = time.UnixMicro(max(p.now, d.Now.UnixMicro())).UTC()
+		for i := range p.groups {
+			g := &p.groups[i]
+			if g.again {
+				continue
+			}
+			err := p.fill(g, d.States)
+			switch {
+			case err != nil && g.apart:
+				apart = err
+			case err != nil:
+				failed = err
+			case !g.apart && g.status == statusDenied:
+				d.Allowed = false
+			}
+		}
 	}
-	return d, nil
+	if !enforced {
+		failed = apart
+	} else if failed == errNoAnswer && a.answered(counters) {
+		failed = nil // only counters judged apart were not heard of
+	}
+	return d, failed
 }
 
-// fill derives what a client wants to know from a counter's state a, b.
-func fill(st *limit.State, n *limit.Counter, b *period.Bounds, now, x, y int64) {
+// answered reports whether every enforced counter was answered.
+func (a *asking) answered(counters []limit.Counter) bool {
+	left := 0
+	for i := range counters {
+		if c := &counters[i]; !isFree(c) && !c.Apart() {
+			left++
+		}
+	}
+	for _, p := range a.parts {
+		if p == nil || p.err != nil {
+			continue
+		}
+		for _, g := range p.groups {
+			if !g.apart && !g.again {
+				left -= g.to - g.from
+			}
+		}
+	}
+	return left == 0
+}
+
+// fill sets the states of a group's counters.
+func (p *part) fill(g *group, states []limit.State) error {
 	switch {
-	case n.Algorithm == limit.RenewingQuota:
-		st.Key = n.Key + ":" + b.Name()
-		st.Consumed = x
-		fillWindow(st, n, now, x, b.End.UnixMicro())
-	case n.Limit == 0:
-	case n.Algorithm == limit.FixedWindow:
-		fillWindow(st, n, now, x, y)
-	default:
-		fillGCRA(st, n, now, x, y)
+	case p.err != nil:
+		return p.err
+	case g.status == statusBroken:
+		return fmt.Errorf("decide: one of %d counters from %q: %w", g.to-g.from, p.counters[g.from].Key, limit.ErrCounterBroken)
+	case g.status != statusDenied && g.status != statusCharged:
+		return fmt.Errorf("decide: status %d at %s: %w", g.status, time.UnixMicro(p.now).UTC(), limit.ErrUnavailable)
 	}
-}
-
-func fillWindow(st *limit.State, n *limit.Counter, now, used, end int64) {
-	if n.Unlimited || n.Limit == 0 {
-		return
+	for i := g.from; i < g.to; i++ {
+		at := g.at + 4*(i-g.from)
+		v := values{now: p.now, a: get(p.reply, at+1), b: get(p.reply, at+2), c: get(p.reply, at+3)}
+		v.fill(&states[p.index[i]], &p.counters[i], &p.bounds[i], get(p.reply, at) == 1)
 	}
-	st.Remaining = max(0, n.Limit-used)
-	st.Reset = time.Duration(end-now) * time.Microsecond
-	if !st.Allowed && !st.Never {
-		st.RetryAfter = st.Reset
-	}
+	return nil
 }
 
 func freeStates(counters []limit.Counter) []limit.State {
@@ -91,15 +111,9 @@ func freeStates(counters []limit.Counter) []limit.State {
 }
 
 func freeState(c *limit.Counter) limit.State {
-	return limit.State{Key: c.Key, Allowed: true, Unlimited: true}
-}
-
-// number returns the i-th integer of a reply, -1 where there is none.
-func number(reply []any, i int) int64 {
-	if i < len(reply) {
-		if n, ok := reply[i].(int64); ok {
-			return n
-		}
+	st := limit.State{Key: c.Key, Allowed: true, Unlimited: c.Unlimited, Shadow: c.Shadow}
+	if !c.Unlimited {
+		st.Limit = c.Limit
 	}
-	return -1
+	return st
 }

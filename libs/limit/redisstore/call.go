@@ -1,121 +1,83 @@
 package redisstore
 
 import (
+	"context"
+	"errors"
+	"net"
+	"os"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/period"
+	"github.com/redis/go-redis/v9"
 )
 
-// Letters of the script's algorithms.
-const (
-	letterGCRA  = "g"
-	letterFixed = "f"
-	letterQuota = "q"
-	letterNever = "n"
-)
+// charge is a command that go-redis never sends twice by itself: after a lost
+// answer nobody knows whether it ran. (It still follows MOVED and ASK.)
+type charge struct{ *redis.Cmd }
 
-// consumedSuffix ends the key of a quota's consumed total.
-const consumedSuffix = ":c"
+// NoRetry is asked by go-redis.
+func (charge) NoRetry() bool { return true }
 
-// call is the arguments of one EVALSHA, kept for reuse: go-redis takes pointers
-// to integers and strings, so that nothing is boxed.
-type call struct {
-	args    []any
-	keys    []string
-	numbers []int64
-	numKeys int
-	// sent is each counter's place among the keys, -1 where none is needed.
-	sent   []int
-	bounds []period.Bounds // by counter; of quotas only
+// nothingRan are the answers that prove that nothing was charged and of which
+// another try may come to more. Every other answer is the store's absence to a
+// request: OOM, BUSY, NOAUTH and their like would be answered again. (NOSCRIPT
+// is sent again with the script's text, WRONG_PERIOD and LATE with what the
+// answer said of Redis's clock.)
+var nothingRan = []string{
+	"MOVED", "ASK", "TRYAGAIN", "LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN",
 }
 
-// needsRedis reports whether any counter has something to ask or to write.
-func needsRedis(counters []limit.Counter) bool {
-	for i := range counters {
-		if !isFree(&counters[i]) {
+func provesNothingRan(err error) bool {
+	for _, prefix := range nothingRan {
+		if redis.HasErrorPrefix(err, prefix) {
 			return true
 		}
 	}
 	return false
 }
 
-// isFree reports an unlimited rate: it denies nothing, and what it would count
-// nobody asks for. Unlimited quotas go on counting what is sold.
-func isFree(c *limit.Counter) bool { return c.Unlimited && !c.Algorithm.Quota() }
-
-// build lays out the arguments; args[0] and args[1] are the sender's.
-func (c *call) build(s *Store, counters []limit.Counter, now time.Time) {
-	c.clear()
-	// Pointers into numbers and keys are taken, so neither may move later.
-	const mostNumbers = 7
-	if need := len(counters) * mostNumbers; cap(c.numbers) < need {
-		c.numbers = make([]int64, 0, need)
+// calls makes the calls of some batches, all in one go where there are several
+// and this is the first try: later ones go one by one, through the client that
+// follows a slot to where it is.
+func (s *Store) calls(node redis.UniversalClient, batches []*batch, try int) {
+	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
+	defer cancel()
+	cmds := make([]charge, len(batches))
+	for i, b := range batches {
+		b.stamp(s)
+		cmds[i] = b.command(s)
 	}
-	if cap(c.keys) < len(counters) {
-		c.keys = make([]string, 0, len(counters))
-	}
-	for i := range counters {
-		n, b := &counters[i], period.Bounds{}
-		if isFree(n) {
-			c.sent, c.bounds = append(c.sent, -1), append(c.bounds, b)
-			continue
+	if len(batches) > 1 && try == 0 {
+		pipe := node.Pipeline()
+		for _, cmd := range cmds {
+			_ = pipe.Process(ctx, cmd)
 		}
-		key := s.prefix + n.Key
-		if n.Algorithm.Quota() {
-			b = s.periodAt(n.Calendar, now)
-			key = s.prefix + n.Key + ":" + b.Name() + consumedSuffix
+		_, _ = pipe.Exec(ctx) // each command has its own error
+	} else {
+		for _, cmd := range cmds {
+			_ = s.client.Process(ctx, cmd)
 		}
-		c.sent, c.bounds = append(c.sent, len(c.keys)), append(c.bounds, b)
-		c.keys = append(c.keys, key)
 	}
-	c.numKeys = len(c.keys)
-	c.args = append(c.args, nil, nil, &c.numKeys)
-	for i := range c.keys {
-		c.args = append(c.args, &c.keys[i])
-	}
-	for i := range counters {
-		if c.sent[i] >= 0 {
-			c.counter(&counters[i], &c.bounds[i])
-		}
+	for i, b := range batches {
+		b.again = b.take(s, cmds[i]) && b.waited(s)
 	}
 }
 
-// counter appends one counter's letter and numbers.
-func (c *call) counter(n *limit.Counter, b *period.Bounds) {
-	capacity := n.Capacity()
-	if n.Unlimited {
-		capacity = -1
+// pause lets a server that refuses come round: 1 ms, then 2, up to 8.
+func pause(try int) {
+	if try == 1 {
+		return // NOSCRIPT, MOVED: there is nothing to wait for
 	}
-	switch {
-	case n.Algorithm == limit.RenewingQuota:
-		c.append(letterQuota, n.Cost, capacity, b.Start.UnixMicro(), b.End.UnixMicro())
-	case n.Limit == 0:
-		c.append(letterNever, n.Cost, 0)
-	case n.Algorithm == limit.FixedWindow:
-		c.append(letterFixed, n.Cost, capacity, n.Window.Microseconds())
-	default:
-		burst, burstRem, _ := limit.Emission(n.Limit, n.Window, n.Burst)
-		// A cost above burst is denied by capacity; its time may be too long to
-		// be exact, and does not matter.
-		cost, costRem, _ := limit.Emission(n.Limit, n.Window, min(n.Cost, n.Burst))
-		c.append(letterGCRA, n.Cost, capacity, n.Limit, burst, burstRem, cost, costRem)
-	}
+	<-time.After(time.Millisecond << min(try-2, 3))
 }
 
-func (c *call) append(letter string, numbers ...int64) {
-	c.args = append(c.args, letter)
-	for _, n := range numbers {
-		c.numbers = append(c.numbers, n)
-		c.args = append(c.args, &c.numbers[len(c.numbers)-1])
-	}
+// isReply reports an error that Redis itself answered.
+func isReply(err error) bool {
+	var e redis.Error
+	return errors.As(err, &e)
 }
 
-// clear lets go of what the last request left.
-func (c *call) clear() {
-	clear(c.args)
-	clear(c.keys)
-	clear(c.bounds)
-	c.args, c.keys, c.numbers = c.args[:0], c.keys[:0], c.numbers[:0]
-	c.sent, c.bounds = c.sent[:0], c.bounds[:0]
+func isTimeout(err error) bool {
+	var e net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.Is(err, redis.ErrPoolTimeout) || errors.As(err, &e) && e.Timeout()
 }

@@ -8,14 +8,13 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Configure sets on o what the store expects of a client: deadlines of calls
-// reach the connection, no waiting or dialling outlives a call, one attempt to
-// dial a call. It leaves addresses, credentials, TLS and pool sizes alone.
-// timeout is the store's; 0 is DefaultTimeout.
+// Configure sets on o what the store expects of a client: connections that
+// outlast a decision's budget, so that late answers are read and a slow moment
+// does not become a storm of dialling, and one attempt to dial a call. It
+// leaves addresses, credentials, TLS and pool sizes alone. timeout is how long
+// a connection waits for an answer, at least DefaultCallTimeout.
 func Configure(o *redis.UniversalOptions, timeout time.Duration) {
-	if timeout <= 0 {
-		timeout = DefaultTimeout
-	}
+	timeout = max(timeout, DefaultCallTimeout)
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout = timeout
 	o.ReadTimeout = timeout

@@ -23,9 +23,13 @@ func newStores(t testing.TB) (a, b *Store) {
 
 func TestScriptEqualsModelOnRedis(t *testing.T) {
 	t.Parallel()
-	addr, prefix := servertest.Redis(t)
-	client := newClient(t, addr)
-	checkHistories(t, newStore(t, client, Options{KeyPrefix: prefix}), client)
+	for name, algorithms := range historySets() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr, prefix := servertest.Redis(t)
+			checkHistories(t, newClient(t, addr), prefix, algorithms...)
+		})
+	}
 }
 
 // flood sends n decisions on the counters from 64 clients of two stores and

@@ -2,7 +2,11 @@ package redisstore
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/period"
 	script "github.com/sluice-platform/sluice/schemas/redis"
 )
 
@@ -33,7 +38,7 @@ func useClock(t testing.TB, s *Store) {
 		t.Fatalf("decide.lua no longer has the line %q", line)
 	}
 	s.useScript(strings.Replace(script.Decide, line,
-		"local now = tonumber(redis.call('GET', '"+s.prefix+clockKey+"'))", 1))
+		"local now = tonumber(redis.call('GET', '"+s.o.KeyPrefix+clockKey+"'))", 1))
 }
 
 // history is a random life of a few counters, on a store and on the model.
@@ -42,13 +47,18 @@ type history struct {
 	model  *limit.Model
 	client redis.UniversalClient
 	run    string // separates the keys of rapid's runs
-	now    time.Time
-	floor  time.Time // the clock does not step back behind an expiry
+
+	algorithms []limit.Algorithm
+	stripped   map[string]bool
+	clock      *atomic.Int64 // the store's own, µs
+	now        time.Time
+	floor      time.Time // the clock does not step back behind an expiry
 }
 
 func (h *history) set(t *rapid.T, now time.Time) {
 	h.now = now
-	if err := h.client.Set(context.Background(), h.store.prefix+clockKey, now.UnixMicro(), 0).Err(); err != nil {
+	h.clock.Store(now.UnixMicro())
+	if err := h.client.Set(context.Background(), h.store.o.KeyPrefix+clockKey, now.UnixMicro(), 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,53 +90,112 @@ func (h *history) step(t *rapid.T) {
 	}
 }
 
+var everyAlgorithm = []limit.Algorithm{
+	limit.GCRA, limit.TokenBucket, limit.FixedWindow, limit.SlidingWindow,
+	limit.RenewingQuota, limit.PrepaidQuota, limit.OverdraftQuota,
+}
+
+// historySets are each algorithm alone, and all in one.
+func historySets() map[string][]limit.Algorithm {
+	sets := map[string][]limit.Algorithm{"all": everyAlgorithm}
+	for _, a := range everyAlgorithm {
+		sets[a.String()] = []limit.Algorithm{a}
+	}
+	return sets
+}
+
+// calendars are those of the keys a and b.
+var calendars = map[byte]period.Calendar{'a': period.Month(), 'b': mustCalendar(period.Spec{Unit: period.NameHour})}
+
+func mustCalendar(s period.Spec) period.Calendar {
+	c, err := period.New(s)
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
 // counter draws from few keys, so that they meet, and from numbers that divide
 // badly or are as large as they may be.
 func (h *history) counter() *rapid.Generator[limit.Counter] {
 	return rapid.Custom(func(t *rapid.T) limit.Counter {
 		c := limit.Counter{
-			Algorithm: rapid.SampledFrom([]limit.Algorithm{limit.GCRA, limit.FixedWindow, limit.RenewingQuota}).Draw(t, "algorithm"),
+			Algorithm: rapid.SampledFrom(h.algorithms).Draw(t, "algorithm"),
 			Limit:     rapid.SampledFrom([]int64{0, 1, 2, 3, 7, 10, 60, 97, 1_000_003}).Draw(t, "limit"),
-			Cost:      rapid.SampledFrom([]int64{0, 1, 1, 1, 2, 3, 5, 50, 1 << 20, limit.MaxInteger}).Draw(t, "cost"),
+			Cost:      rapid.SampledFrom([]int64{0, 1, 1, 1, 2, 3, 5, 50, -1, -2, -7, -100, 1 << 20, limit.MaxInteger}).Draw(t, "cost"),
 			Unlimited: rapid.IntRange(0, 15).Draw(t, "unlimited") == 0,
+			Shadow:    rapid.IntRange(0, 9).Draw(t, "shadow") == 0,
+			Force:     rapid.IntRange(0, 9).Draw(t, "force") == 0,
 		}
-		c.Key = h.run + c.Algorithm.String() + rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key")
-		switch c.Algorithm {
-		case limit.RenewingQuota:
+		if c.Force {
+			c.Cost = min(c.Cost, 1000) // times that go on adding up
+		}
+		if (c.Force || c.Cost < 0) && rapid.Bool().Draw(t, "dated") {
+			c.At = h.now.Add(-time.Duration(rapid.SampledFrom([]int64{0, 1, 5, 10, 50, 80, 3600, 7200, 86400}).Draw(t, "at")) * time.Second)
+		}
+		id := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key")
+		c.Key = h.run + c.Algorithm.String() + id
+		// What is part of identity: a key has one.
+		c.Window = map[string]time.Duration{"a": 7 * time.Second, "b": time.Minute}[id]
+		if c.Algorithm.Quota() {
+			h.quota(t, &c, id[0])
 			return c
-		case limit.FixedWindow:
-			if rapid.IntRange(0, 9).Draw(t, "large") == 0 {
-				c.Limit = limit.MaxInteger
-			}
-		case limit.GCRA:
+		}
+		switch {
+		case c.Algorithm.Bucket():
 			c.Burst = min(c.Limit, 1)
 			if c.Limit > 0 {
 				c.Burst = rapid.SampledFrom([]int64{1, 2, 10, 13, c.Limit, 1 << 20}).Draw(t, "burst")
 			}
+		case rapid.IntRange(0, 9).Draw(t, "large") == 0:
+			c.Limit = limit.MaxInteger
 		}
-		// The window is part of identity; a key has one.
-		c.Window = map[byte]time.Duration{'a': 7 * time.Second, 'b': time.Minute}[c.Key[len(c.Key)-1]]
 		return c
 	})
 }
 
-// expire deletes keys whose end has passed by the test's clock, as Redis would.
-func (h *history) expire(t *rapid.T) {
+func (h *history) quota(t *rapid.T, c *limit.Counter, id byte) {
+	c.Window, c.Calendar = 0, calendars[id]
+	c.Prepaid = c.Algorithm == limit.OverdraftQuota && id == 'b'
+	if c.Prepaid {
+		c.Key += "prepaid"
+	}
+	if c.Wallet() {
+		c.Granted = rapid.SampledFrom([]int64{0, 10, 100, 1_000_000}).Draw(t, "granted")
+		return
+	}
+	c.Rollover = rapid.SampledFrom([]int64{0, 0, 1, 5, 1000}).Draw(t, "rollover")
+	if rapid.Bool().Draw(t, "since") {
+		c.Since = epoch.Add(-time.Duration(rapid.Int64Range(-3, 3).Draw(t, "hours")) * time.Hour)
+	}
+}
+
+// keys returns the run's keys with their expiry, 0 where there is none.
+func (h *history) keys(t *rapid.T) map[string]time.Duration {
 	ctx := context.Background()
-	keys, err := h.client.Keys(ctx, h.store.prefix+h.run+"*").Result()
+	keys, err := h.client.Keys(ctx, h.store.o.KeyPrefix+h.run+"*").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
+	ends := make(map[string]time.Duration, len(keys))
 	for _, key := range keys {
 		end, err := h.client.PExpireTime(ctx, key).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if end < 0 {
-			t.Fatalf("%s has no expiry", key)
+		ends[key] = max(0, end)
+	}
+	return ends
+}
+
+// expire deletes keys whose end has passed by the test's clock, as Redis would.
+func (h *history) expire(t *rapid.T) {
+	for key, end := range h.keys(t) {
+		if wallet := strings.Contains(key, "PREPAID") || strings.Contains(key, "prepaid"); wallet != (end == 0) && !h.stripped[key] {
+			t.Fatalf("%s expires at %s", key, end)
 		}
-		if end <= time.Duration(h.now.UnixMilli())*time.Millisecond {
-			if err := h.client.Del(ctx, key).Err(); err != nil {
+		if end > 0 && end <= time.Duration(h.now.UnixMilli())*time.Millisecond {
+			if err := h.client.Del(context.Background(), key).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -134,14 +203,36 @@ func (h *history) expire(t *rapid.T) {
 	h.floor = h.now
 }
 
-func checkHistories(t *testing.T, store *Store, client redis.UniversalClient) {
+// strip takes the expiry from a key.
+func (h *history) strip(t *rapid.T) {
+	for _, key := range slices.Sorted(maps.Keys(h.keys(t))) {
+		if rapid.IntRange(0, 3).Draw(t, "strip") > 0 {
+			continue
+		}
+		if h.stripped == nil {
+			h.stripped = map[string]bool{}
+		}
+		h.stripped[key] = true
+		if err := h.client.Persist(context.Background(), key).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkHistories runs on a store whose own clock is Redis's: where it guesses
+// wrong, the groups of a decision may be asked in another order.
+func checkHistories(t *testing.T, client redis.UniversalClient, prefix string, algorithms ...limit.Algorithm) {
+	t.Helper()
+	var now atomic.Int64
+	now.Store(epoch.UnixMicro())
+	store := newStore(t, client, Options{KeyPrefix: prefix, Now: func() time.Time { return time.UnixMicro(now.Load()) }})
 	useClock(t, store)
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
-		h := &history{store: store, client: client, run: "r" + time.Duration(run).String()}
+		h := &history{store: store, clock: &now, client: client, run: "r" + strconv.Itoa(run) + "{x}", algorithms: algorithms}
 		h.model = limit.NewModel(func() time.Time { return h.now })
 		h.set(rt, epoch)
-		rt.Repeat(map[string]func(*rapid.T){"step": h.step, "expire": h.expire})
+		rt.Repeat(map[string]func(*rapid.T){"step": h.step, "expire": h.expire, "strip": h.strip})
 	})
 }

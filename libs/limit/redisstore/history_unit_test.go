@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"testing"
+	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -23,8 +24,8 @@ func newClient(t testing.TB, addr string) redis.UniversalClient {
 
 func newStore(t testing.TB, client redis.UniversalClient, o Options) *Store {
 	t.Helper()
-	if o.Timeout == 0 {
-		o.Timeout = generous
+	if o.Budget == 0 {
+		o.Budget = generous
 	}
 	s, err := New(client, o)
 	if err != nil {
@@ -42,6 +43,15 @@ func newStore(t testing.TB, client redis.UniversalClient, o Options) *Store {
 // what it says on Redis.
 func TestScriptEqualsModelOnMiniredis(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, miniredis.RunT(t).Addr())
-	checkHistories(t, newStore(t, client, Options{KeyPrefix: "h:"}), client)
+	for name, algorithms := range historySets() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkHistories(t, newClient(t, miniredis.RunT(t).Addr()), "h:", algorithms...)
+		})
+	}
+}
+
+func guess(s *Store) time.Time {
+	t, _ := s.clock.redis(s.now())
+	return t
 }

@@ -50,7 +50,7 @@ func TestRefusedWritesChargeNothing(t *testing.T) {
 			server := servertest.StartRedis(t)
 			admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
 			defer admin.Close()
-			s := newStore(t, newClient(t, server.Addr()), Options{})
+			s := newStore(t, newClient(t, server.Addr()), Options{Budget: 500 * time.Millisecond})
 			if _, err := s.Decide(t.Context(), three()); err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestRefusedWritesChargeNothing(t *testing.T) {
 func TestRestartedRedisIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)
-	s := newStore(t, newStoreClient(t, server.Addr()), Options{Timeout: DefaultTimeout})
+	s := newStore(t, newStoreClient(t, server.Addr()), Options{Budget: DefaultBudget})
 	decide := func() error {
 		_, err := s.Decide(t.Context(), []limit.Counter{quota(1 << 40)})
 		return err
@@ -95,13 +95,13 @@ func TestRestartedRedisIsFoundAgain(t *testing.T) {
 		if err := decide(); !errors.Is(err, limit.ErrUnavailable) {
 			t.Fatalf("error %v", err)
 		}
-		if time.Since(started) > DefaultTimeout {
+		if time.Since(started) > DefaultBudget {
 			slow++
 		}
 		return time.Since(away) > 3*time.Second
 	})
 	if slow > 5 {
-		t.Errorf("%d calls took longer than %s", slow, DefaultTimeout)
+		t.Errorf("%d calls took longer than %s", slow, DefaultBudget)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -119,7 +119,7 @@ func TestRestartedRedisIsFoundAgain(t *testing.T) {
 func newStoreClient(t testing.TB, addr string) redis.UniversalClient {
 	t.Helper()
 	o := &redis.UniversalOptions{Addrs: []string{addr}}
-	Configure(o, DefaultTimeout)
+	Configure(o, DefaultBudget)
 	client := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

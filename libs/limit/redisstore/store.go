@@ -4,60 +4,39 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1; it protects nothing
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/period"
 	script "github.com/sluice-platform/sluice/schemas/redis"
 )
-
-// DefaultTimeout is how long a call may take where Options say nothing.
-const DefaultTimeout = 50 * time.Millisecond
-
-// Options say how the store behaves; the zero value is usable.
-type Options struct {
-	// KeyPrefix begins every key, so that deployments can share a Redis; it
-	// must not hold { or }, which would move the hash tag.
-	KeyPrefix string
-	// Timeout bounds a call, connecting included; default DefaultTimeout.
-	Timeout time.Duration
-	// Breaker says when calls are no longer tried; its Silence defaults to
-	// Timeout, its Now to Now.
-	Breaker breaker.Options
-	// Now is the local clock, used to guess Redis's; nil is time.Now.
-	Now func() time.Time
-}
 
 // Store decides on Redis. It is safe for concurrent use.
 type Store struct {
 	client  redis.UniversalClient
-	prefix  string
-	timeout time.Duration
+	o       Options
 	now     func() time.Time
+	clock   clock
 	breaker *breaker.Breaker
-	probes  sync.WaitGroup
 	text    string // the script
 	sha     string
+	counts  counts
 
-	// offset is Redis's clock minus ours, µs, learned from each answer.
-	offset atomic.Int64
-	// current caches the last period asked for: nearly all calls of a month
-	// ask for the same.
-	current atomic.Pointer[cachedPeriod]
-	calls   sync.Pool // of *call
-}
+	// servers has the lanes to each server; of one Redis there is one.
+	servers servers
+	// running are the goroutines of lanes and probes. background is their
+	// context: a call once begun does not end with the request that began it.
+	running    sync.WaitGroup
+	background context.Context
 
-type cachedPeriod struct {
-	calendar period.Calendar
-	bounds   period.Bounds
+	lanePool sync.Pool // of *lane
+	partPool sync.Pool // of *part
+	askPool  sync.Pool // of *asking
 }
 
 var _ limit.Store = (*Store)(nil)
@@ -72,23 +51,16 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 	if err := checkClient(client); err != nil {
 		return nil, err
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Breaker.Silence <= 0 {
-		o.Breaker.Silence = o.Timeout
-	}
-	if o.Breaker.Now == nil {
-		o.Breaker.Now = o.Now
-	}
+	o.setDefaults()
 	s := &Store{
-		client: client, prefix: o.KeyPrefix, timeout: o.Timeout, now: o.Now,
-		breaker: breaker.New(o.Breaker),
-		calls:   sync.Pool{New: func() any { return new(call) }},
+		client: client, o: o, now: o.Now, clock: clock{now: o.Now},
+		breaker:    breaker.New(o.Breaker),
+		background: context.Background(),
+		lanePool:   sync.Pool{New: func() any { return new(lane) }},
+		partPool:   sync.Pool{New: func() any { return newPart() }},
+		askPool:    sync.Pool{New: func() any { return new(asking) }},
 	}
+	s.servers.start(s)
 	s.useScript(script.Decide)
 	return s, nil
 }
@@ -101,16 +73,19 @@ func (s *Store) useScript(text string) {
 // Available reports whether calls are tried: false while the breaker is open.
 func (s *Store) Available() bool { return s.breaker.Closed() }
 
-// Close waits for a probe under way. No Decide may run or follow.
+// Close waits for calls and probes under way. No Decide may run or follow.
 func (s *Store) Close() error {
-	s.probes.Wait()
+	s.running.Wait()
 	return nil
 }
 
 // Decide implements limit.Store. Errors are limit.ErrUnavailable,
 // limit.ErrCounterBroken, ctx's own where it was done before the call, or that
-// of limit.Counter.Check. A call once begun does not end with ctx: the charge
-// may have been made, and its answer is wanted.
+// of limit.Counter.Check. After limit.ErrUnavailable nothing is charged, as far
+// as the store can see to it: a call that was not sent never is, one that Redis
+// comes to too late charges nothing, and what was charged all the same is given
+// back when the answer comes in late. Only an answer that was lost leaves a
+// charge that nobody knows of; Stats counts those.
 func (s *Store) Decide(ctx context.Context, counters []limit.Counter) (limit.Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return limit.Decision{}, err
@@ -120,75 +95,46 @@ func (s *Store) Decide(ctx context.Context, counters []limit.Counter) (limit.Dec
 			return limit.Decision{}, err
 		}
 	}
-	now := s.redisNow()
 	if !needsRedis(counters) {
+		now, _ := s.clock.redis(s.now())
 		return limit.Decision{Allowed: true, Now: now, States: freeStates(counters)}, nil
 	}
+	if err := s.allow(); err != nil {
+		return limit.Decision{}, err
+	}
+	a := s.askPool.Get().(*asking)
+	defer func() {
+		a.reset(s)
+		s.askPool.Put(a)
+	}()
+	return a.decide(ctx, s, counters)
+}
+
+// allow asks the breaker, and sees to the probe it may want.
+func (s *Store) allow() error {
 	ok, probe := s.breaker.Allow()
 	if probe {
-		s.probe(context.WithoutCancel(ctx))
+		s.probe()
 	}
 	if !ok {
-		return limit.Decision{}, fmt.Errorf("decide: breaker is open: %w", limit.ErrUnavailable)
+		return fmt.Errorf("decide: breaker is open: %w", limit.ErrUnavailable)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
-	defer cancel()
-	return s.decide(ctx, counters, now)
-}
-
-func (s *Store) decide(ctx context.Context, counters []limit.Counter, now time.Time) (limit.Decision, error) {
-	c := s.calls.Get().(*call)
-	defer func() {
-		c.clear()
-		s.calls.Put(c)
-	}()
-	for try := 0; ; try++ {
-		c.build(s, counters, now)
-		reply, err := s.run(ctx, c)
-		if err != nil {
-			return limit.Decision{}, err
-		}
-		d, err := c.decision(counters, reply)
-		if !errors.Is(err, errWrongPeriod) {
-			if err == nil {
-				s.learn(d.Now)
-			}
-			return d, err
-		}
-		// Nothing was charged; Redis said where it is in time.
-		now = d.Now
-		s.learn(now)
-		if try > 0 {
-			return limit.Decision{}, fmt.Errorf("decide: period wrong twice at %s: %w", now, limit.ErrUnavailable)
-		}
-	}
-}
-
-// redisNow guesses Redis's clock from ours.
-func (s *Store) redisNow() time.Time {
-	return time.UnixMicro(s.now().UnixMicro() + s.offset.Load()).UTC()
-}
-
-func (s *Store) learn(redisNow time.Time) {
-	s.offset.Store(redisNow.UnixMicro() - s.now().UnixMicro())
-}
-
-func (s *Store) periodAt(c period.Calendar, t time.Time) period.Bounds {
-	if p := s.current.Load(); p != nil && p.calendar == c && p.bounds.Contains(t) {
-		return p.bounds
-	}
-	b := c.At(t)
-	s.current.Store(&cachedPeriod{calendar: c, bounds: b})
-	return b
+	return nil
 }
 
 // probe asks Redis in the background, so that no request waits for an answer
-// that is not to be expected. The store owns the goroutine: Close waits for it.
-func (s *Store) probe(ctx context.Context) {
-	s.probes.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// that is not to be expected.
+func (s *Store) probe() {
+	s.running.Go(func() {
+		ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
 		defer cancel()
 		err := s.client.Ping(ctx).Err()
 		s.breaker.Probed(err == nil || isReply(err))
 	})
+}
+
+// release makes a part that nobody needs any longer fit for use again.
+func (s *Store) release(p *part) {
+	p.reset()
+	s.partPool.Put(p)
 }

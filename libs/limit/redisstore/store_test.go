@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -251,7 +252,8 @@ func TestExpiry(t *testing.T) {
 		"p:{t:a}:t::m:gcra:60":              3 * time.Second,
 		"p:{t:a}:t::m:quota:month:202607:c": end.Sub(b.now) + 72*time.Hour,
 	} {
-		if got := b.server.TTL(key); got < want || got > want+2*time.Millisecond {
+		// gcra's is rounded up to a second.
+		if got := b.server.TTL(key); got < want || got > want+time.Second || got > want && !strings.Contains(key, "gcra") {
 			t.Errorf("%s expires in %s, want %s", key, got, want)
 		}
 	}
@@ -339,7 +341,7 @@ func TestGatewayClockDoesNotMatter(t *testing.T) {
 		if err != nil || !d.Allowed || d.States[0].Key != "{t:a}:t::m:quota:month:202607" || d.States[0].Consumed != 1 {
 			t.Fatalf("%s off: %+v, %v", off, d, err)
 		}
-		if got := s.redisNow(); !got.Equal(redisNow) {
+		if got := guess(s); !got.Equal(redisNow) {
 			t.Errorf("%s off: learned %s", off, got)
 		}
 	}
@@ -371,7 +373,7 @@ func TestInvalidCountersAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, c := range []limit.Counter{
-		{Key: "k"}, withCost(fixed(1), -1), withCost(quota(1), limit.MaxInteger+1), quota(-1),
+		{Key: "k"}, withCost(fixed(1), -limit.MaxInteger-1), withCost(quota(1), limit.MaxInteger+1), quota(-1),
 		gcra(1, 0), gcra(1, 1<<53), gcra(limit.MaxGCRALimit+1, 1),
 	} {
 		if _, err := b.Decide(t.Context(), []limit.Counter{c}); err == nil {

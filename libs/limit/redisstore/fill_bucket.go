@@ -23,9 +23,9 @@ func emission(n *limit.Counter, units int64) span {
 	return span{micros, rem}
 }
 
-// fillGCRA: the counter has free = burst·T − (TAT − now) left, T being window ÷
-// limit; whole units of T in it remain, and the others come as time passes.
-func fillGCRA(st *limit.State, n *limit.Counter, now, tat, rem int64) {
+// fillBucket: the counter has free = burst·T − (TAT − now) left, T being window
+// ÷ limit; whole units of T in it remain, and the others come as time passes.
+func fillBucket(st *limit.State, n *limit.Counter, now, tat, rem int64) {
 	free := emission(n, n.Burst).minus(span{tat - now, rem}, n.Limit)
 	if free.micros >= 0 {
 		// free × limit ÷ window in 128 bits; it is at most Burst, so it fits.

@@ -1,0 +1,216 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+)
+
+// asking is one decision under way, on the goroutine that asked for it.
+type asking struct {
+	parts   []*part
+	started time.Time
+	timer   *time.Timer
+}
+
+func (a *asking) reset(s *Store) {
+	for _, p := range a.parts {
+		if p != nil {
+			s.release(p)
+		}
+	}
+	clear(a.parts)
+	a.parts = a.parts[:0]
+}
+
+func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter) (limit.Decision, error) {
+	a.started = s.now()
+	now, _ := s.clock.redis(a.started)
+	a.layOut(s, counters, now)
+	first := len(a.parts)
+	a.ask(ctx, s, a.parts)
+	// What Redis says of its clock is news; nothing was charged.
+	if now, again := a.misdated(); again {
+		a.layAgain(s, now)
+		a.ask(ctx, s, a.parts[first:])
+	}
+	d, err := a.judge(counters)
+	if (err != nil || !d.Allowed) && a.charged() {
+		a.giveBack(ctx, s, &d)
+	}
+	if err != nil {
+		return limit.Decision{}, err
+	}
+	return d, nil
+}
+
+// part returns the decision's part for a slot, from a place on.
+func (a *asking) part(s *Store, from, slot int) *part {
+	for _, p := range a.parts[from:] {
+		if p.slot == slot {
+			return p
+		}
+	}
+	p := s.partPool.Get().(*part)
+	p.slot = slot
+	a.parts = append(a.parts, p)
+	return p
+}
+
+// layOut makes one group of the enforced counters of each slot, and one of each
+// counter judged apart.
+func (a *asking) layOut(s *Store, counters []limit.Counter, now time.Time) {
+	for i := range counters {
+		c := &counters[i]
+		if isFree(c) || c.Apart() {
+			continue
+		}
+		slot := s.servers.slot(c.Key)
+		p := a.part(s, 0, slot)
+		if len(p.groups) > 0 {
+			continue // it has this slot's already
+		}
+		p.begin(false)
+		repeated := false
+		for j := i; j < len(counters); j++ {
+			if c := &counters[j]; !isFree(c) && !c.Apart() && s.servers.slot(c.Key) == slot {
+				repeated = p.add(s.o.KeyPrefix, c, j, now) || repeated
+			}
+		}
+		p.end(repeated)
+	}
+	for i := range counters {
+		if c := &counters[i]; !isFree(c) && c.Apart() {
+			p := a.part(s, 0, s.servers.slot(c.Key))
+			p.begin(true)
+			p.end(p.add(s.o.KeyPrefix, c, i, now))
+		}
+	}
+}
+
+// misdated reports whether a group named another period, or came too late, by
+// Redis's clock, which it returns.
+func (a *asking) misdated() (now time.Time, again bool) {
+	for _, p := range a.parts {
+		if p == nil || p.err != nil {
+			continue
+		}
+		for i := range p.groups {
+			if st := p.groups[i].status; st == statusWrongPeriod || st == statusLate {
+				p.groups[i].again, again = true, true
+				now = time.UnixMicro(p.now).UTC()
+			}
+		}
+	}
+	return now, again
+}
+
+// layAgain lays out those groups in new parts.
+func (a *asking) layAgain(s *Store, now time.Time) {
+	from := len(a.parts)
+	for _, old := range a.parts[:from] {
+		if old == nil || old.err != nil {
+			continue
+		}
+		for _, g := range old.groups {
+			if !g.again {
+				continue
+			}
+			p := a.part(s, from, old.slot)
+			p.begin(g.apart)
+			repeated := false
+			for i := g.from; i < g.to; i++ {
+				repeated = p.add(s.o.KeyPrefix, &old.counters[i], old.index[i], now) || repeated
+			}
+			p.end(repeated)
+		}
+	}
+}
+
+// ask queues parts and waits for their answers. A part that was left is nil
+// afterwards: it is no longer ours.
+func (a *asking) ask(ctx context.Context, s *Store, parts []*part) {
+	for _, p := range parts {
+		if err := s.servers.lanes(ctx, p).add(p); err != nil {
+			p.err = err
+			p.answer()
+		}
+	}
+	for i, p := range parts {
+		if !a.wait(ctx, s, p) {
+			parts[i] = nil
+		}
+	}
+}
+
+// wait waits for a part's answer: for the budget from when it is sent, or while
+// it queues from when the decision began, and then only as long as others are
+// answered in time. It gives up when ctx is done.
+func (a *asking) wait(ctx context.Context, s *Store, p *part) bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+	}
+	if a.timer == nil {
+		a.timer = time.NewTimer(s.o.Budget)
+	} else {
+		a.timer.Reset(s.o.Budget)
+	}
+	defer a.timer.Stop()
+	for {
+		select {
+		case <-p.done:
+			return true
+		case <-ctx.Done():
+		case <-a.timer.C:
+			if more := a.patience(s, p); more > 0 {
+				a.timer.Reset(more)
+				continue
+			}
+		}
+		if p.leave() {
+			s.counts.left.Add(1)
+			return false
+		}
+		<-p.done
+		return true
+	}
+}
+
+// patience is how much longer to wait once the budget has run out.
+func (a *asking) patience(s *Store, p *part) time.Duration {
+	now, end := s.now(), a.started
+	if p.settle {
+		return a.started.Add(s.o.CallTimeout).Sub(now)
+	}
+	if sent := p.sentAt(); !sent.IsZero() {
+		end = sent.Add(s.o.Breaker.Heartbeat.Stalled(sent))
+	} else if s.breaker.Flowing(a.started, s.o.Budget) && now.Sub(a.started) < longestQueue*s.o.Budget {
+		end = now
+	}
+	if more := end.Add(s.o.Budget).Sub(now); more > 0 {
+		return more
+	}
+	s.servers.silence(p.slot)
+	return 0
+}
+
+// charged reports whether an enforced group was.
+func (a *asking) charged() bool {
+	for _, p := range a.parts {
+		if p == nil || p.err != nil {
+			continue
+		}
+		for _, g := range p.groups {
+			if !g.apart && g.status == statusCharged {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var errNoAnswer = fmt.Errorf("decide: no answer in time: %w", limit.ErrUnavailable)

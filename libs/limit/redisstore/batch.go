@@ -1,0 +1,183 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+)
+
+// batch is one call: parts that travel together, each key named once. Parts
+// are joined in the order they came in, and judged in that order.
+type batch struct {
+	slot     int
+	counters int
+	parts    []*part
+	keys     []string
+	places   map[string]int
+	body     []byte
+	args     []any
+	text     bool // send the script, not its name
+	again    bool // nothing ran, and it is to be sent once more
+	first    time.Time // when it was sent first
+	began    time.Time // and last
+	took     error
+	reply    string
+}
+
+func (b *batch) reset() {
+	clear(b.parts)
+	clear(b.keys)
+	clear(b.args)
+	clear(b.places)
+	b.parts, b.keys, b.args, b.body = b.parts[:0], b.keys[:0], b.args[:0], b.body[:0]
+	b.counters, b.text, b.again, b.took, b.reply, b.first = 0, false, false, nil, "", time.Time{}
+}
+
+// fits reports whether the part can travel along; the first one always does.
+func (b *batch) fits(p *part) bool {
+	return len(b.parts) == 0 || b.slot == p.slot && b.counters+len(p.counters) <= batchCounters
+}
+
+func (b *batch) add(p *part) {
+	b.slot, b.counters, b.parts = p.slot, b.counters+len(p.counters), append(b.parts, p)
+}
+
+// lay joins the parts' keys and numbers.
+func (b *batch) lay() {
+	if b.places == nil {
+		b.places = map[string]int{}
+	}
+	for _, p := range b.parts {
+		from := len(b.body)
+		b.body = append(b.body, p.body...)
+		for _, at := range p.places {
+			key := p.keys[int(get(string(p.body[at:at+8]), 0))]
+			global, ok := b.places[key]
+			if !ok {
+				b.keys = append(b.keys, key)
+				global = len(b.keys)
+				b.places[key] = global
+			}
+			put(b.body, from+at, int64(global))
+		}
+	}
+}
+
+// stamp notes when the parts are sent, and until when they may be charged.
+// Settlements may be charged whenever.
+func (b *batch) stamp(s *Store) {
+	b.began = s.now()
+	if b.first.IsZero() {
+		b.first = b.began
+	}
+	deadline, known := s.clock.redis(b.began.Add(s.o.Budget))
+	from := 0
+	for _, p := range b.parts {
+		p.sent.Store(b.began.UnixNano())
+		for _, at := range p.deadlines {
+			if known && !p.settle {
+				put(b.body, from+at, deadline.UnixMicro())
+			}
+		}
+		from += len(p.body)
+	}
+}
+
+// command returns the call as it is to be sent next.
+func (b *batch) command(s *Store) charge {
+	b.args = append(b.args[:0], "evalsha", s.sha, len(b.keys))
+	if b.text {
+		b.args[0], b.args[1] = "eval", s.text
+	}
+	for i := range b.keys {
+		b.args = append(b.args, &b.keys[i])
+	}
+	b.args = append(b.args, b.body)
+	cmd := redis.NewCmd(s.background, b.args...)
+	cmd.SetFirstKeyPos(3)
+	return charge{cmd}
+}
+
+// take keeps the answer of a call, and reports whether it is to be sent again.
+func (b *batch) take(s *Store, cmd charge) (again bool) {
+	err := cmd.Err()
+	switch {
+	case err == nil:
+		s.breaker.Answered(b.began)
+		b.reply, b.took = "", nil
+		text, err := cmd.Text()
+		if err != nil {
+			b.took = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, err)
+			return false
+		}
+		b.reply = text
+		s.clock.learn(b.began, s.now(), get(text, 0))
+		return false
+	case isReply(err):
+		s.breaker.Answered(b.began)
+	default:
+		s.breaker.Failed(b.began, isTimeout(err))
+	}
+	b.took = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, err)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		b.text = true
+		return true
+	}
+	return provesNothingRan(err)
+}
+
+// waited reports whether the batch may be sent again: within the budget, and
+// while somebody waits for it.
+func (b *batch) waited(s *Store) bool {
+	if s.now().Sub(b.first) >= s.o.Budget {
+		return false
+	}
+	for _, p := range b.parts {
+		if p.state.Load() == partWaiting || p.settle {
+			return true
+		}
+	}
+	return false
+}
+
+var errAnswer = errors.New("answer is cut short")
+
+// hand gives each part its share of the answer.
+func (b *batch) hand(s *Store) {
+	at := 1
+	for _, p := range b.parts {
+		p.err, p.reply = b.took, b.reply
+		if p.err == nil {
+			p.now = get(b.reply, 0)
+			at = p.locate(at)
+			if at*8 > len(b.reply) {
+				p.err = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, errAnswer)
+			}
+		}
+		if !p.answer() {
+			s.settleLate(p)
+		}
+	}
+}
+
+// locate reads the statuses of the part's groups, which begin at a number of
+// the reply, and returns where the next part's begin.
+func (p *part) locate(at int) int {
+	for i := range p.groups {
+		g := &p.groups[i]
+		g.status, g.at = int(get(p.reply, at)), at+1
+		if at++; g.status > statusCharged {
+			continue
+		}
+		if g.guarded {
+			g.at += 4
+			at += 4
+		}
+		at += 4 * (g.to - g.from)
+	}
+	return at
+}

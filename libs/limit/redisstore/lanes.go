@@ -1,0 +1,160 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+)
+
+// lanes are the calls under way to one server, a few at once. A decision that
+// finds a free lane is sent at once; those that come while all are busy travel
+// together in the next call of the first that is free. The lock is held to
+// append and to take, never while anything is sent.
+type lanes struct {
+	s *Store
+	// pipeline sends several batches in one go; nil where one slot is all.
+	pipeline redis.UniversalClient
+
+	mu      sync.Mutex
+	waiting []*part
+	busy    int
+	// began holds when each call under way was sent; the oldest tells silence.
+	began map[*lane]time.Time
+}
+
+// lane is one goroutine at work, and what it uses again.
+type lane struct {
+	batches [pipelineBatches]batch
+	used    int
+}
+
+var errQueueFull = errors.New("too many decisions wait")
+
+// add queues the part, and starts a lane where one is free.
+func (l *lanes) add(p *part) error {
+	l.mu.Lock()
+	if len(l.waiting) >= l.s.o.Queue {
+		l.mu.Unlock()
+		return fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, errQueueFull)
+	}
+	l.waiting = append(l.waiting, p)
+	start := l.busy < l.s.o.Lanes
+	if start {
+		l.busy++
+	}
+	l.mu.Unlock()
+	if start {
+		l.s.running.Go(l.work)
+	}
+	return nil
+}
+
+// work sends what waits until nothing does.
+func (l *lanes) work() {
+	n := l.s.lanePool.Get().(*lane)
+	for l.fill(n) {
+		l.send(n)
+		for i := range n.batches[:n.used] {
+			n.batches[i].hand(l.s)
+			n.batches[i].reset()
+		}
+	}
+	l.s.lanePool.Put(n)
+}
+
+// fill takes what waits, in order, as far as it goes; the lane ends where it
+// returns false.
+func (l *lanes) fill(n *lane) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n.used = 0
+	taken := 0
+	for _, p := range l.waiting {
+		if p.state.Load() == partLeft && !p.settle {
+			taken++
+			l.s.release(p)
+			continue
+		}
+		b := l.place(n, p)
+		if b == nil {
+			break
+		}
+		b.add(p)
+		taken++
+	}
+	rest := copy(l.waiting, l.waiting[taken:])
+	clear(l.waiting[rest:])
+	l.waiting = l.waiting[:rest]
+	if n.used == 0 {
+		l.busy--
+		delete(l.began, n)
+		return false
+	}
+	l.began[n] = l.s.now()
+	return true
+}
+
+// place returns the batch that the part travels with, nil where none has room.
+func (l *lanes) place(n *lane, p *part) *batch {
+	for i := range n.batches[:n.used] {
+		if b := &n.batches[i]; b.slot == p.slot {
+			if b.fits(p) {
+				return b
+			}
+			return nil
+		}
+	}
+	if n.used > 0 && l.pipeline == nil || n.used == len(n.batches) {
+		return nil
+	}
+	n.used++
+	return &n.batches[n.used-1]
+}
+
+// send makes the calls, and makes those again whose answers prove that nothing
+// ran, as long as somebody waits.
+func (l *lanes) send(n *lane) {
+	s := l.s
+	again := n.batches[:n.used]
+	for i := range again {
+		again[i].lay()
+	}
+	pending := make([]*batch, 0, pipelineBatches)
+	for i := range again {
+		pending = append(pending, &again[i])
+	}
+	for try := 0; len(pending) > 0; try++ {
+		if try > 0 {
+			pause(try)
+		}
+		s.calls(l.pipeline, pending, try)
+		left := pending[:0]
+		for _, b := range pending {
+			if b.again {
+				left = append(left, b)
+			}
+		}
+		pending = left
+	}
+}
+
+// silence tells the breaker of the calls under way, of which none may have
+// been answered for too long.
+func (l *lanes) silence() {
+	l.mu.Lock()
+	var oldest time.Time
+	for _, t := range l.began {
+		if oldest.IsZero() || t.Before(oldest) {
+			oldest = t
+		}
+	}
+	l.mu.Unlock()
+	if !oldest.IsZero() {
+		l.s.breaker.Waiting(oldest)
+	}
+}

@@ -1,0 +1,71 @@
+package redisstore
+
+import (
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/breaker"
+)
+
+// Times where Options say nothing.
+const (
+	// DefaultBudget is how long a call may take.
+	DefaultBudget = 5 * time.Millisecond
+	// DefaultCallTimeout is how long a connection waits for an answer.
+	DefaultCallTimeout = 500 * time.Millisecond
+)
+
+// Bounds of what is under way.
+const (
+	defaultLanes    = 4
+	defaultQueue    = 4096
+	batchCounters   = 48 // holds Redis for about 300 µs at most
+	pipelineBatches = 8
+	// longestQueue, in budgets, is how long a decision waits for its turn while
+	// others are answered in time.
+	longestQueue = 10
+)
+
+// Options say how the store behaves; the zero value is usable.
+type Options struct {
+	// KeyPrefix begins every key, so that deployments can share a Redis; it
+	// must not hold { or }, which would move the hash tag.
+	KeyPrefix string
+	// Budget is how long a decision waits for the answer to its call, from when
+	// that is sent; the call charges nothing later than that. Default
+	// DefaultBudget.
+	Budget time.Duration
+	// CallTimeout is how long a connection is kept for an answer that is late;
+	// default DefaultCallTimeout. Configure sets it on the client.
+	CallTimeout time.Duration
+	// Lanes is how many calls to one server are under way at once; default 4.
+	// Decisions that come meanwhile travel together in the next one.
+	Lanes int
+	// Queue is how many decisions wait at most for one server; the next one is
+	// refused with limit.ErrUnavailable. Default 4096.
+	Queue int
+	// Breaker says when calls are no longer tried; its Now defaults to Now.
+	Breaker breaker.Options
+	// Now is the local clock, used to guess Redis's; nil is time.Now.
+	Now func() time.Time
+}
+
+func (o *Options) setDefaults() {
+	if o.Budget <= 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.CallTimeout <= 0 {
+		o.CallTimeout = max(DefaultCallTimeout, o.Budget)
+	}
+	if o.Lanes <= 0 {
+		o.Lanes = defaultLanes
+	}
+	if o.Queue <= 0 {
+		o.Queue = defaultQueue
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Breaker.Now == nil {
+		o.Breaker.Now = o.Now
+	}
+}

@@ -1,0 +1,134 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/period"
+)
+
+// States of a part.
+const (
+	partWaiting  int32 = iota
+	partAnswered       // its result stands
+	partLeft           // nobody waits; whoever answers it lets go of it
+)
+
+// part is what one decision asks of one server: groups of counters, each all or
+// nothing, laid out for the script. It belongs to its decision until it is
+// queued, and then to both: the decision may leave it, a lane may answer it,
+// and the second of the two lets go of it. It copies what it needs.
+type part struct {
+	slot   int
+	groups []group
+	// counters and bounds are those of all groups, in order; index says which
+	// of the decision's counters each is.
+	counters []limit.Counter
+	bounds   []period.Bounds
+	index    []int
+	// keys are named once each; body is the groups' numbers, in which the byte
+	// offsets of places name keys of this part, of deadlines hold deadlines.
+	keys      []string
+	body      []byte
+	places    []int
+	deadlines []int
+
+	state atomic.Int32
+	sent  atomic.Int64 // when it was sent last, ns; 0 while it waits
+	done  chan struct{}
+	// The result: an error, or the groups' answers.
+	err    error
+	reply  string // this part's share
+	now    int64  // Redis's clock, µs
+	settle bool   // a settlement: nobody undoes it when its answer is late
+}
+
+// group is counters judged all or nothing.
+type group struct {
+	from, to int  // in part.counters
+	apart    bool // judged alone, outside the decision's all or nothing
+	guarded  bool // a settlement's guard stands before the counters
+	again    bool // asked once more in another part; this answer is void
+	status   int
+	at       int // where its counters' answers begin, in numbers of the reply
+}
+
+func newPart() *part { return &part{done: make(chan struct{}, 1)} }
+
+func (p *part) number(n int64) {
+	p.body = binary.LittleEndian.AppendUint64(p.body, math.Float64bits(float64(n)))
+}
+
+func (p *part) numbers(ns ...int64) {
+	for _, n := range ns {
+		p.number(n)
+	}
+}
+
+// key appends a key's place; it reports whether the key was named before.
+func (p *part) key(key string) (named bool) {
+	at := -1
+	for i := range p.keys {
+		if p.keys[i] == key {
+			at, named = i, true
+			break
+		}
+	}
+	if at < 0 {
+		at = len(p.keys)
+		p.keys = append(p.keys, key)
+	}
+	p.places = append(p.places, len(p.body))
+	p.number(int64(at))
+	return named
+}
+
+func put(body []byte, at int, n int64) {
+	binary.LittleEndian.PutUint64(body[at:], math.Float64bits(float64(n)))
+}
+
+func get(text string, at int) int64 {
+	at *= 8
+	if at+8 > len(text) {
+		return -1
+	}
+	b := text[at : at+8]
+	return int64(math.Float64frombits(uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56))
+}
+
+// answer gives the part's result to whoever waits; false where nobody does.
+func (p *part) answer() bool {
+	if !p.state.CompareAndSwap(partWaiting, partAnswered) {
+		return false
+	}
+	p.done <- struct{}{}
+	return true
+}
+
+// leave gives the part up; false where its result has come after all.
+func (p *part) leave() bool { return p.state.CompareAndSwap(partWaiting, partLeft) }
+
+// reset makes the part ready for another use.
+func (p *part) reset() {
+	clear(p.counters)
+	clear(p.bounds)
+	clear(p.keys)
+	p.groups, p.counters, p.bounds, p.keys = p.groups[:0], p.counters[:0], p.bounds[:0], p.keys[:0]
+	p.index = p.index[:0]
+	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
+	p.err, p.reply, p.now, p.settle = nil, "", 0, false
+	p.state.Store(partWaiting)
+	p.sent.Store(0)
+}
+
+// sentAt is when the part was sent, zero while it waits for its turn.
+func (p *part) sentAt() time.Time {
+	if ns := p.sent.Load(); ns != 0 {
+		return time.Unix(0, ns)
+	}
+	return time.Time{}
+}

@@ -1,0 +1,89 @@
+package redisstore
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// routeFor is how long a slot's server is believed without asking the client.
+const routeFor = time.Second
+
+// servers are the lanes of each server: of one Redis (alone, or the master that
+// Sentinels name) one, of a Cluster one a master.
+type servers struct {
+	s       *Store
+	cluster *redis.ClusterClient // nil: one Redis, and all keys are slot 0
+	only    *lanes
+
+	mu     sync.Mutex
+	byAddr map[string]*lanes
+	routes [numSlots]atomic.Pointer[route]
+}
+
+type route struct {
+	to    *lanes
+	until int64 // ns
+}
+
+func (v *servers) start(s *Store) {
+	v.s = s
+	v.only = newLanes(s, nil)
+	if c, ok := s.client.(*redis.ClusterClient); ok {
+		v.cluster, v.byAddr = c, map[string]*lanes{}
+	}
+}
+
+func newLanes(s *Store, node redis.UniversalClient) *lanes {
+	return &lanes{s: s, pipeline: node, began: map[*lane]time.Time{}}
+}
+
+// slot is where a counter's key lies; its prefix has no tag, so it moves none.
+func (v *servers) slot(key string) int {
+	if v.cluster == nil {
+		return 0
+	}
+	return slotOf(key)
+}
+
+// lanes are those to the server of the part's slot, as far as is known: the
+// cluster client sends a call on where it is elsewhere.
+func (v *servers) lanes(ctx context.Context, p *part) *lanes {
+	if v.cluster == nil {
+		return v.only
+	}
+	now := v.s.now().UnixNano()
+	if r := v.routes[p.slot].Load(); r != nil && now < r.until {
+		return r.to
+	}
+	return v.route(ctx, p.slot, p.keys[0], now)
+}
+
+func (v *servers) route(ctx context.Context, slot int, key string, now int64) *lanes {
+	to := v.only
+	ctx, cancel := context.WithTimeout(ctx, v.s.o.Budget)
+	defer cancel()
+	if node, err := v.cluster.MasterForKey(ctx, key); err == nil {
+		v.mu.Lock()
+		addr := node.Options().Addr
+		if to = v.byAddr[addr]; to == nil {
+			to = newLanes(v.s, node)
+			v.byAddr[addr] = to
+		}
+		v.mu.Unlock()
+	}
+	v.routes[slot].Store(&route{to: to, until: now + int64(routeFor)})
+	return to
+}
+
+// silence tells the breaker of the calls under way to a slot's server.
+func (v *servers) silence(slot int) {
+	if r := v.routes[slot].Load(); r != nil {
+		r.to.silence()
+		return
+	}
+	v.only.silence()
+}

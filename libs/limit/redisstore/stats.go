@@ -1,0 +1,22 @@
+package redisstore
+
+import "sync/atomic"
+
+// Stats count what did not go as it should, since the store was made.
+type Stats struct {
+	// Left are calls that were not answered in time.
+	Left uint64
+	// Undone are charges given back: their answer came too late for the
+	// decision, or another slot of it denied.
+	Undone uint64
+	// Lost are calls of which nobody knows whether they were charged: sent, and
+	// never answered.
+	Lost uint64
+}
+
+type counts struct{ left, undone, lost atomic.Uint64 }
+
+// Stats returns the counts so far.
+func (s *Store) Stats() Stats {
+	return Stats{Left: s.counts.left.Load(), Undone: s.counts.undone.Load(), Lost: s.counts.lost.Load()}
+}

@@ -1,0 +1,93 @@
+package redisstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+)
+
+// undone is the counter that takes back what c was charged at a time: gcra its
+// arrival time, a window its count while it is the same one, a quota by refund.
+func undone(c limit.Counter, at time.Time) limit.Counter {
+	c.Cost, c.At = -c.Cost, at
+	c.Force = c.Cost > 0
+	return c
+}
+
+// giveBack takes back what was charged in some slots of a decision that is not
+// allowed, or not known, in others. Meanwhile a twin may be denied, but nobody
+// passes over the limit. The states become those after it.
+func (a *asking) giveBack(ctx context.Context, s *Store, d *limit.Decision) {
+	from := len(a.parts)
+	for _, p := range a.parts[:from] {
+		if p == nil || p.err != nil {
+			continue
+		}
+		for _, g := range p.groups {
+			if !g.apart && g.status == statusCharged {
+				p.undo(s, a.part(s, from, p.slot), g)
+			}
+		}
+	}
+	a.started = s.now()
+	a.ask(ctx, s, a.parts[from:])
+	for _, p := range a.parts[from:] {
+		if p == nil {
+			continue // it is settled when it is answered, as every settlement
+		}
+		for i := range p.groups {
+			if p.fill(&p.groups[i], d.States) == nil {
+				s.counts.undone.Add(1)
+			}
+		}
+	}
+}
+
+// undo lays out in another part what takes back a group's charge.
+func (p *part) undo(s *Store, other *part, g group) {
+	at := time.UnixMicro(p.now).UTC()
+	other.settle = true
+	other.begin(false)
+	repeated := false
+	for i := g.from; i < g.to; i++ {
+		c := undone(p.counters[i], at)
+		repeated = other.add(s.o.KeyPrefix, &c, p.index[i], at) || repeated
+	}
+	other.end(repeated)
+}
+
+// settleLate is the end of a part that nobody waits for: what was charged,
+// though its decision heard nothing, is given back.
+func (s *Store) settleLate(p *part) {
+	defer s.release(p)
+	switch {
+	case p.settle:
+		return
+	case p.err != nil:
+		if p.sent.Load() != 0 && !isReply(p.err) {
+			s.counts.lost.Add(1)
+		}
+		return
+	}
+	var back *part
+	for _, g := range p.groups {
+		if g.status != statusCharged {
+			continue
+		}
+		if back == nil {
+			back = s.partPool.Get().(*part)
+			back.slot = p.slot
+			back.state.Store(partLeft)
+		}
+		p.undo(s, back, g)
+	}
+	if back == nil {
+		return
+	}
+	s.counts.undone.Add(1)
+	if err := s.servers.lanes(s.background, back).add(back); err != nil {
+		s.counts.lost.Add(1)
+		s.release(back)
+	}
+}
