@@ -101,9 +101,9 @@ func (c *Cache[V]) loadUnlocked(ctx context.Context, f *flight[V]) outcome[V] {
 		return c.failedUnlocked(f, encodeErr)
 	}
 	if c.l2 != nil {
-		return c.ledTo(f, &e, v.Value, standInTime)
+		return c.ledTo(f, &e, v.Value, c.clock(), standInTime)
 	}
-	return c.ledTo(f, &e, v.Value, e.physical)
+	return c.ledTo(f, &e, v.Value, c.clock(), e.physical)
 }
 
 func (c *Cache[V]) failedUnlocked(f *flight[V], err error) outcome[V] {

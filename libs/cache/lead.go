@@ -31,14 +31,15 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 			return c.endFailed(ctx, f, fence.Load(), failures, it, encodeErr), false
 		}
 		e.fence = fence.Load()
+		asked := c.clock()
 		status, newer, writeErr := c.l2.write(ctx, f.key, &e)
 		switch {
 		case writeErr != nil:
 			// Redis left while we loaded: the value is good for this process, in its own order.
 			e.fence = 0
-			return c.ledTo(f, &e, v.Value, standInTime), false
+			return c.ledTo(f, &e, v.Value, asked, standInTime), false
 		case status == writeStored:
-			return c.ledTo(f, &e, v.Value, c.opts.L1TTL), false
+			return c.ledTo(f, &e, v.Value, asked, c.opts.L1TTL), false
 		case status == writeLost:
 			c.metrics.lost.Inc()
 			return failed[V](ErrSuperseded), true
@@ -69,10 +70,9 @@ func (c *Cache[V]) delta(key string, it *item[V], took time.Duration) time.Durat
 	return nextDelta(old, took)
 }
 
-// ledTo is a run's value, to be confirmed by Redis after recheck.
-func (c *Cache[V]) ledTo(f *flight[V], e *envelope, v V, recheck time.Duration) outcome[V] {
-	now := c.clock()
-	it := c.item(f, e, now)
+// ledTo is a run's value as of now, to be confirmed by Redis after recheck.
+func (c *Cache[V]) ledTo(f *flight[V], e *envelope, v V, now int64, recheck time.Duration) outcome[V] {
+	it := c.item(f, e, now, now)
 	it.value = v
 	it.recheck = now + int64(recheck)
 	return outcome[V]{it: &it, source: Miss, store: true, led: true}

@@ -14,13 +14,14 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V], try int) outcome[V
 	// A read looks first and takes the lock only when nothing it sees may be served.
 	take, seen, want := f.refresh || try > 0, f.seen, int64(0)
 	for polls := 0; ; polls++ {
+		asked := c.clock()
 		a, err := c.l2.get(ctx, f.key, take, seen, want)
 		if err != nil {
 			c.metrics.redisUp.Set(0)
 			return c.away(ctx, f)
 		}
 		c.metrics.redisUp.Set(1)
-		it := c.decode(f, &a)
+		it := c.decode(f, &a, asked)
 		if !f.refresh && it != nil && it.revalidating(it.now) && a.status != statusLeader {
 			return c.found(&it.item, it.now, want > 0)
 		}
@@ -80,7 +81,10 @@ func (c *Cache[V]) found(it *item[V], now int64, waited bool) outcome[V] {
 }
 
 // decode is the value that Redis holds, nil when there is none that may ever be served.
-func (c *Cache[V]) decode(f *flight[V], a *answer) *looked[V] {
+//
+// Redis answered some time after it was asked. All that follows counts from asked, so that the answer's way back makes
+// nothing younger.
+func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *looked[V] {
 	if a.value == "" {
 		return nil
 	}
@@ -88,9 +92,8 @@ func (c *Cache[V]) decode(f *flight[V], a *answer) *looked[V] {
 	if err != nil {
 		return nil
 	}
-	now := c.clock()
 	age := max(0, e.physical-a.left)
-	it := &looked[V]{item: c.item(f, &e, now-int64(age)), now: now}
+	it := &looked[V]{item: c.item(f, &e, asked-int64(age), asked), now: asked}
 	if !e.negative {
 		if it.value, err = c.opts.Codec.Decode(e.payload); err != nil {
 			return nil
@@ -100,7 +103,7 @@ func (c *Cache[V]) decode(f *flight[V], a *answer) *looked[V] {
 		if b.hard {
 			return nil
 		}
-		it.expiry = min(it.expiry, now-(a.now-b.since)*int64(time.Microsecond))
+		it.expiry = min(it.expiry, asked-(a.now-b.since)*int64(time.Microsecond))
 	}
 	if b, ok := c.barriers.GetIfPresent(f.key); ok && b.fence >= e.fence {
 		if b.hard {
@@ -111,9 +114,8 @@ func (c *Cache[V]) decode(f *flight[V], a *answer) *looked[V] {
 	return it
 }
 
-// item is e in this process, without its value.
-func (c *Cache[V]) item(f *flight[V], e *envelope, written int64) item[V] {
-	now := c.clock()
+// item is e in this process, without its value; now is when Redis was asked.
+func (c *Cache[V]) item(f *flight[V], e *envelope, written, now int64) item[V] {
 	it := item[V]{
 		negative: e.negative, fence: e.fence, gen: f.gen, written: written, expiry: written + int64(e.logical),
 		swr: int64(e.swr), sie: int64(e.sie), delta: e.delta, stats: c.state(f.key),
