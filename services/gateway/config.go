@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/jwt"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 )
 
 // Config configures a gateway.
@@ -55,7 +56,8 @@ type SpoolConfig struct {
 type StoreConfig struct {
 	// KeyPrefix is set from redis.counters.keyPrefix: it belongs to the connection.
 	KeyPrefix string        `koanf:"-"`
-	Timeout   time.Duration `koanf:"timeout" doc:"How long a decision waits for Redis before the rule's onStoreLoss holds."`
+	Budget    time.Duration `koanf:"budget" doc:"How long a decision waits for Redis before the rule's onStoreLoss holds; Redis charges nothing later than that."`
+	Timeout   time.Duration `koanf:"timeout" doc:"How long a connection to Redis is kept for an answer that is late."`
 }
 
 // ServerConfig bounds what clients may take.
@@ -80,7 +82,7 @@ func DefaultConfig() Config {
 		Identity:     IdentityConfig{MaxStaleness: time.Minute, JWT: JWTConfig{ForwardToken: true}},
 		Answers:      AnswersConfig{RetryAfterJitter: 0.1},
 		Spool:        SpoolConfig{Dir: "data/spool", SizeBytes: 64 << 20, DrainTimeout: 3 * time.Second},
-		Store:        StoreConfig{KeyPrefix: "sluice:", Timeout: 50 * time.Millisecond},
+		Store:        StoreConfig{KeyPrefix: "sluice:", Budget: redisstore.DefaultBudget, Timeout: redisstore.DefaultCallTimeout},
 		Server:       ServerConfig{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10},
 		Upstream:     UpstreamConfig{DialTimeout: 3 * time.Second, ResponseTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxIdlePerHost: 256},
 		DrainTimeout: 10 * time.Second,
@@ -97,7 +99,7 @@ func (c *Config) check() error {
 		errs = append(errs, errors.New("gateway.spool.dir is empty: give a folder of this gateway's own"))
 	}
 	for name, d := range map[string]time.Duration{
-		"store.timeout": c.Store.Timeout, "drainTimeout": c.DrainTimeout, "spool.drainTimeout": c.Spool.DrainTimeout,
+		"store.budget": c.Store.Budget, "store.timeout": c.Store.Timeout, "drainTimeout": c.DrainTimeout, "spool.drainTimeout": c.Spool.DrainTimeout,
 		"server.readHeaderTimeout": c.Server.ReadHeaderTimeout, "server.idleTimeout": c.Server.IdleTimeout,
 		"upstream.dialTimeout": c.Upstream.DialTimeout, "upstream.responseTimeout": c.Upstream.ResponseTimeout,
 		"upstream.idleTimeout": c.Upstream.IdleTimeout,
@@ -105,6 +107,9 @@ func (c *Config) check() error {
 		if d <= 0 {
 			errs = append(errs, fmt.Errorf("gateway.%s must be more than 0, not %s", name, d))
 		}
+	}
+	if c.Store.Timeout < c.Store.Budget {
+		errs = append(errs, fmt.Errorf("gateway.store.timeout must be at least gateway.store.budget (%s), not %s", c.Store.Budget, c.Store.Timeout))
 	}
 	errs = append(errs, c.Answers.check(), c.Identity.check())
 	return errors.Join(errs...)

@@ -25,6 +25,10 @@ func (g *gate) correct(x *exchange, h http.Header) {
 	case len(values) > 1 || !ok:
 		g.metrics.corrections[correctionMalformed].Inc()
 	case cost == x.cost:
+	case len(x.uncounted) > 0:
+		// Nothing is charged yet; when it is, it will be that.
+		x.cost = cost
+		g.metrics.corrections[correctionCharged].Inc()
 	case x.verdict.degraded:
 		// What could not be charged cannot be corrected.
 		g.metrics.corrections[correctionLost].Inc()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
-	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -45,6 +44,8 @@ type judgement struct {
 	cost int64
 	// corrected is the part of cost that the service's answer added.
 	corrected int64
+	// shared: by this gateway's share, and nothing is charged yet.
+	shared bool
 }
 
 // entitled reports whether the counter's policy grants anything at all.
@@ -98,6 +99,7 @@ func (g *gate) count(x *exchange) {
 	d, err := g.ask(x.counters)
 	switch {
 	case err == nil:
+		g.observe(x.matches, x.counters, &d)
 		x.judge(x.matches, x.counters, d)
 	case errors.Is(err, limit.ErrCounterBroken):
 		g.countWithoutBroken(x)
@@ -155,26 +157,8 @@ func (g *gate) storeLost(x *exchange, err error) {
 		// the same, and somebody has to hear of it.
 		g.complain.say(slog.LevelError, "counters could not be charged; onStoreLoss holds", "error", err)
 	}
-	g.fallBack(x, x.matches)
-}
-
-// fallBack applies the strictest onStoreLoss of the rules whose counters
-// cannot be asked. A quota of 0 denies also then: 403 goes before 503. Shadow
-// rules have no part in it.
-func (g *gate) fallBack(x *exchange, lost []rule.Match) {
-	lost = slices.DeleteFunc(slices.Clone(lost), func(m rule.Match) bool { return m.Rule.Shadow })
-	closed := func(m *rule.Match) bool {
-		return m.Rule.OnStoreLoss == rules.StoreLossClosed &&
-			slices.ContainsFunc(lost, func(l rule.Match) bool { return l.Rule == m.Rule })
-	}
-	switch {
-	case len(lost) == 0:
-	case x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny):
-	case x.denyBy(closed, http.StatusServiceUnavailable, reasonStoreUnavailable, outcomeError):
-		g.metrics.fallback[policyClosed].Inc()
-	default:
-		g.metrics.fallback[policyOpen].Inc()
-		x.verdict.reason, x.verdict.decisive, x.verdict.degraded = reasonStoreUnavailable, lost[0].Rule, true
+	if g.fallBack(x, x.matches); x.verdict.status == 0 {
+		x.uncounted = append(x.uncounted, x.matches...)
 	}
 }
 

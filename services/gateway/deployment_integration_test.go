@@ -40,6 +40,8 @@ type deployment struct {
 	upstream *httptest.Server
 	seen     atomic.Int64
 	log      *lockedLog
+	// now is the clock of gateways that are run from now on; nil is time.Now.
+	now func() time.Time
 
 	version int64
 	live    map[string]map[string]liveRecord // by topic and key
@@ -192,13 +194,14 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	cfg.ID, cfg.Listen = id, "127.0.0.1:0"
 	cfg.Identity.TrustedCIDRs = []string{loopback}
 	cfg.Spool.Dir, cfg.Spool.SizeBytes = d.t.TempDir(), 4<<20
-	cfg.Store = StoreConfig{KeyPrefix: keyPrefix, Timeout: time.Second}
+	// Long enough for a busy machine; tests of the budget set their own.
+	cfg.Store = StoreConfig{KeyPrefix: keyPrefix, Budget: time.Second, Timeout: time.Second}
 	if edit != nil {
 		edit(&cfg)
 	}
 	redisstore.Configure(options, cfg.Store.Timeout)
 	client := redis.NewUniversalClient(options)
-	s, err := New(cfg, Deps{Redis: client, Stream: d.stream, Log: d.logger()})
+	s, err := New(cfg, Deps{Redis: client, Stream: d.stream, Log: d.logger(), Now: d.now})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -60,6 +60,9 @@ func appendCharge(b []byte, c *usage.Charge) []byte {
 	if c.Limit != nil {
 		b = strconv.AppendInt(append(b, `,"limit":`...), *c.Limit, 10)
 	}
+	if c.Pending {
+		b = append(b, `,"pending":true`...)
+	}
 	return append(b, '}')
 }
 

@@ -54,6 +54,9 @@ type exchange struct {
 	// judgedAt is the store's clock at that moment.
 	judgedAt time.Time
 
+	// uncounted are the rules that let it pass without their counters.
+	uncounted []rule.Match
+
 	decided  bool
 	recorded bool
 	verdict  verdict
@@ -71,7 +74,7 @@ func newExchange(w http.ResponseWriter, r *http.Request, start time.Time) *excha
 	x, _ := exchanges.Get().(*exchange)
 	*x = exchange{
 		w: w, r: r, start: start,
-		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0],
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0],
 		charges: x.charges[:0], scratch: x.scratch[:0],
 	}
 	return x
@@ -85,8 +88,9 @@ func (x *exchange) free() {
 	clear(x.shadows[:cap(x.shadows)])
 	clear(x.counters[:cap(x.counters)])
 	clear(x.charges[:cap(x.charges)])
+	clear(x.uncounted[:cap(x.uncounted)])
 	*x = exchange{
-		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0],
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0],
 		charges: x.charges[:0], scratch: x.scratch[:0],
 	}
 	exchanges.Put(x)

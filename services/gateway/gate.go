@@ -53,7 +53,10 @@ type gate struct {
 	rules   matcher
 	store   limit.Store
 	journal journal
-	proxy   *httputil.ReverseProxy
+	// shares and debts are for when the store is away.
+	shares shares
+	debts  debts
+	proxy  *httputil.ReverseProxy
 
 	complain complaints
 	stages   []stage

@@ -127,7 +127,7 @@ func TestRedisAwayAndBack(t *testing.T) {
 	d.put(catalog.Topic, "shut", catalog.Service{Name: "shut", Prefix: "/shut/", Upstreams: []catalog.Upstream{{URL: d.upstream.URL}}})
 	d.putRule(`{"id":"open","subject":{"kind":"tenant","value":"*"},"scope":{"service":"demo"},"metric":"a","limit":{"algorithm":"fixedWindow","limit":1000,` + year + `},"onStoreLoss":"open"}`)
 	d.putRule(`{"id":"closed","subject":{"kind":"tenant","value":"*"},"scope":{"service":"shut"},"metric":"b","limit":{"algorithm":"fixedWindow","limit":1000,` + year + `},"onStoreLoss":"closed"}`)
-	g := d.runReady("gw", server.Addr(), "", func(c *Config) { c.Store.Timeout = 50 * time.Millisecond })
+	g := d.runReady("gw", server.Addr(), "", func(c *Config) { c.Store.Budget, c.Store.Timeout = 50*time.Millisecond, 200*time.Millisecond })
 	ask := func(path string) answer { return do(t, http.MethodGet, g.base+path, "X-Tenant-Id", "acme") }
 	whole := func() bool {
 		a, b := ask("/demo/x"), ask("/shut/x")

@@ -61,10 +61,11 @@ type policy uint8
 const (
 	policyOpen policy = iota
 	policyClosed
+	policyLocal
 	policies
 )
 
-var policyNames = [policies]string{"open", "closed"}
+var policyNames = [policies]string{"open", "closed", "local"}
 
 // metrics holds each counter resolved, so that the data path looks none up by
 // its labels (that takes a lock all requests would share).
@@ -82,6 +83,12 @@ type metrics struct {
 func RegisterMetrics(reg prometheus.Registerer) {
 	if _, err := newMetrics(reg); err != nil {
 		panic(err) // the generator's registry is its own
+	}
+	if err := registerStore(reg, nil); err != nil {
+		panic(err)
+	}
+	if _, err := newRedisCheck(nil, reg, nil); err != nil {
+		panic(err)
 	}
 }
 

@@ -13,6 +13,7 @@ func (g *gate) record(x *exchange, status int) {
 		return
 	}
 	x.recorded = true
+	g.owe(x)
 	g.metrics.decisions[x.verdict.outcome].Inc()
 	g.metrics.latency.Observe(x.ownTime.Seconds())
 	e := g.event(x, status)
@@ -70,7 +71,7 @@ func (x *exchange) chargesMade() []usage.Charge {
 }
 
 func (x *exchange) addCharge(j *judgement) {
-	if !j.rule.Algorithm.Quota() || j.cost == 0 && j.corrected == 0 {
+	if j.shared || !j.rule.Algorithm.Quota() || j.cost == 0 && j.corrected == 0 {
 		return
 	}
 	c := usage.Charge{

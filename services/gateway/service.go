@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/jwt"
-	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/spool"
 	"github.com/sluice-platform/sluice/libs/spool/shipper"
@@ -37,14 +36,15 @@ type Deps struct {
 // Service is a gateway. Make it with New; Run once. Ready, Addr and
 // AdminRoutes may be called at any time, from any goroutine.
 type Service struct {
-	cfg     Config
-	deps    Deps
-	gate    *gate
-	tables  *tables
-	store   *redisstore.Store
-	tokens  *jwt.Verifier // nil without issuers
-	server  *server
-	stopped atomic.Bool
+	cfg    Config
+	deps   Deps
+	gate   *gate
+	tables *tables
+	// counters are the store and what stands in for it.
+	counters *counters
+	tokens   *jwt.Verifier // nil without issuers
+	server   *server
+	stopped  atomic.Bool
 }
 
 // New checks the configuration and ties the parts together; it opens nothing.
@@ -64,8 +64,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	deps.Log = deps.Log.With("gateway", id)
 	s := &Service{cfg: cfg, deps: deps}
-	if s.store, err = redisstore.New(deps.Redis, redisstore.Options{KeyPrefix: cfg.Store.KeyPrefix, Timeout: cfg.Store.Timeout}); err != nil {
-		return nil, fmt.Errorf("counter store: %w", err)
+	if s.counters, err = newCounters(id, cfg, deps, s.Addr); err != nil {
+		return nil, err
 	}
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
@@ -83,7 +83,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
 		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		keys: to.keys, routes: to.routes, rules: to.index, store: s.store,
+		keys: to.keys, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares,
 	}
 	if len(cfg.Identity.JWT.Issuers) > 0 {
 		s.tokens, err = jwt.New(cfg.Identity.JWT.Config, jwt.Deps{Now: deps.Now, Log: deps.Log, Registerer: deps.Registerer})
@@ -96,9 +96,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return s, nil
 }
 
-// Ready returns nil when requests can be matched: each table has once equalled
-// a mirror record, and the gate is open. Redis away does not make a gateway
-// unready, since rules say what is done without it; nor does an issuer of
+// Ready returns nil when requests can be matched and counted: each table has
+// once equalled a mirror record, Redis was reached once, and the gate is open.
+// Redis away later does not make a gateway unready, since rules say what is
+// done without it; nor does an issuer of
 // tokens, whose tokens alone are answered 503.
 func (s *Service) Ready() error {
 	switch {
@@ -107,7 +108,7 @@ func (s *Service) Ready() error {
 	case s.Addr() == "":
 		return errors.New("not listening yet")
 	}
-	return s.tables.ready()
+	return errors.Join(s.tables.ready(), s.counters.check.ready())
 }
 
 // Addr is the address clients connect to, empty before Run has opened it.
@@ -134,7 +135,11 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("shipper of usage events: %w", err), events.Close(), listener.Close())
 	}
-	s.gate.journal = events
+	debts, err := s.counters.openDebts(s.gate.id, s.cfg, s.deps)
+	if err != nil {
+		return errors.Join(err, events.Close(), listener.Close())
+	}
+	s.gate.journal, s.gate.debts = events, debts
 	transport := newTransport(s.cfg.Upstream)
 	s.gate.prepare(transport)
 
@@ -146,17 +151,19 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	reading := start(background, readers...)
 	shipping := start(background, ship.Run)
+	counting := start(background, append(s.counters.runs(), debts.Run)...)
 	serving := start(background, s.server.serve(listener))
 
 	select {
 	case <-ctx.Done():
 	case <-reading.failed:
 	case <-shipping.failed:
+	case <-counting.failed:
 	case <-serving.failed:
 	}
 	s.stopped.Store(true)
 	errs := []error{serving.stop()}
 	transport.CloseIdleConnections()
-	errs = append(errs, shipping.stop(), events.Close(), reading.stop(), s.store.Close())
+	errs = append(errs, shipping.stop(), events.Close(), counting.stop(), debts.Close(), reading.stop(), s.counters.store.Close())
 	return errors.Join(errs...)
 }

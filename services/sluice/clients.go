@@ -83,13 +83,18 @@ func (c *clients) Redis() (redis.UniversalClient, error) {
 		return nil, err
 	}
 	options := &redis.UniversalOptions{
-		Addrs:     []string{conn.Addr},
-		Username:  conn.Username,
-		Password:  conn.Password.Reveal(),
-		DB:        conn.DB,
-		PoolSize:  conn.PoolSize,
-		TLSConfig: secured,
+		Addrs:            conn.Addresses(),
+		Username:         conn.Username,
+		Password:         conn.Password.Reveal(),
+		DB:               conn.DB,
+		PoolSize:         conn.PoolSize,
+		TLSConfig:        secured,
+		IsClusterMode:    conn.Mode == config.RedisCluster,
+		MasterName:       conn.MasterName,
+		SentinelUsername: conn.SentinelUsername,
+		SentinelPassword: conn.SentinelPassword.Reveal(),
 	}
+	redis.SetLogger(redisLog{c.log.With("client", "redis")})
 	redisstore.Configure(options, c.cfg.Gateway.Store.Timeout)
 	c.redis = redis.NewUniversalClient(options)
 	return c.redis, nil

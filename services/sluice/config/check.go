@@ -62,13 +62,7 @@ func (c Config) check() []error {
 	}
 	is.url("postgres.url", c.Postgres.URL.Reveal(), "postgres", "postgresql")
 	is.atLeast("postgres.maxConns", int64(c.Postgres.MaxConns), 2)
-	redis := c.Redis.Counters
-	is.addr("redis.counters.addr", redis.Addr)
-	is.atLeast("redis.counters.db", int64(redis.DB), 0)
-	is.atLeast("redis.counters.poolSize", int64(redis.PoolSize), 1)
-	if redis.TLS.CAFile != "" && !redis.TLS.Enabled {
-		is.wrong("redis.counters.tls.caFile", "given, but redis.counters.tls.enabled is false")
-	}
+	is.redis("redis.counters.", c.Redis.Counters)
 	is.oneOf("usage.store", c.Usage.Store, UsageElasticsearch, UsagePostgres)
 	is.oneOf("elasticsearch.flavor", c.Elasticsearch.Flavor, elastic.FlavorElasticsearch, elastic.FlavorOpenSearch)
 	is.url("elasticsearch.url", c.Elasticsearch.URL, "http", "https")
@@ -93,4 +87,31 @@ func (c *checks) listeners(cfg Config) {
 		c.addr(fmt.Sprintf("gateway.more[%d]", i), addr)
 	}
 	c.addr("demo.listen", cfg.Demo.Listen)
+}
+
+func (c *checks) redis(at string, r RedisConnection) {
+	c.oneOf(at+"mode", r.Mode, RedisSingle, RedisSentinel, RedisCluster)
+	if len(r.Addrs) == 0 {
+		c.addr(at+"addr", r.Addr)
+	}
+	for i, addr := range r.Addrs {
+		c.addr(fmt.Sprintf("%saddrs[%d]", at, i), addr)
+	}
+	switch {
+	case r.Mode == RedisSingle && len(r.Addrs) > 1:
+		c.wrong(at+"addrs", "%d addresses, but %smode is single: give one, or mode sentinel or cluster", len(r.Addrs), at)
+	case r.Mode == RedisSentinel && r.MasterName == "":
+		c.wrong(at+"masterName", "empty: give the name by which the Sentinels know the master")
+	case r.Mode != RedisSentinel && r.MasterName != "":
+		c.wrong(at+"masterName", "given, but %smode is %s, not sentinel", at, r.Mode)
+	case r.Mode != RedisSentinel && (r.SentinelPassword != "" || r.SentinelUsername != ""):
+		c.wrong(at+"sentinelPassword", "given, but %smode is %s, not sentinel", at, r.Mode)
+	case r.Mode == RedisCluster && r.DB != 0:
+		c.wrong(at+"db", "%d, but a Cluster has database 0 only", r.DB)
+	}
+	c.atLeast(at+"db", int64(r.DB), 0)
+	c.atLeast(at+"poolSize", int64(r.PoolSize), 1)
+	if r.TLS.CAFile != "" && !r.TLS.Enabled {
+		c.wrong(at+"tls.caFile", "given, but %stls.enabled is false", at)
+	}
 }

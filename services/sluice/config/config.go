@@ -63,15 +63,21 @@ type Redis struct {
 	Counters RedisConnection `koanf:"counters"`
 }
 
-// RedisConnection is a connection to one Redis.
+// RedisConnection is a connection to a Redis, alone, under Sentinel or as a
+// Cluster.
 type RedisConnection struct {
-	Addr      string         `koanf:"addr" doc:"host:port of the Redis that holds the counters (maxmemory-policy noeviction, appendonly yes)."`
-	Username  string         `koanf:"username" doc:"User of the Redis ACL; empty is the default user."`
-	Password  service.Secret `koanf:"password" doc:"Password of that user."`
-	DB        int            `koanf:"db" doc:"Number of the database."`
-	KeyPrefix string         `koanf:"keyPrefix" doc:"Starts the name of every key, so that deployments can share a Redis; all gateways of one deployment have the same."`
-	PoolSize  int            `koanf:"poolSize" doc:"Most connections of one gateway process."`
-	TLS       RedisTLS       `koanf:"tls"`
+	Mode             string         `koanf:"mode" doc:"What is at the addresses: single (one Redis), sentinel (Sentinels, which know the master of masterName) or cluster (some nodes of a Redis Cluster)."`
+	Addr             string         `koanf:"addr" doc:"host:port of the Redis that holds the counters (maxmemory-policy noeviction, appendonly yes). Of mode single; with the others it counts as one of addrs."`
+	Addrs            []string       `koanf:"addrs" doc:"host:port of the Sentinels, or of some nodes of the Cluster; in place of addr."`
+	MasterName       string         `koanf:"masterName" doc:"Name by which the Sentinels know the master."`
+	SentinelUsername string         `koanf:"sentinelUsername" doc:"User of the Sentinels' ACL; empty is the default user."`
+	SentinelPassword service.Secret `koanf:"sentinelPassword" doc:"Password of the Sentinels, where they have one."`
+	Username         string         `koanf:"username" doc:"User of the Redis ACL; empty is the default user."`
+	Password         service.Secret `koanf:"password" doc:"Password of that user."`
+	DB               int            `koanf:"db" doc:"Number of the database; a Cluster has 0 only."`
+	KeyPrefix        string         `koanf:"keyPrefix" doc:"Starts the name of every key, so that deployments can share a Redis; all gateways of one deployment have the same."`
+	PoolSize         int            `koanf:"poolSize" doc:"Most connections of one gateway process."`
+	TLS              RedisTLS       `koanf:"tls"`
 }
 
 // RedisTLS is TLS to Redis.
@@ -104,7 +110,7 @@ func Default() Config {
 		Admin:         service.DefaultAdminConfig(),
 		Stop:          Stop{Timeout: service.DefaultStopTimeout},
 		Postgres:      Postgres{URL: "postgres://sluice@127.0.0.1:5432/sluice", MaxConns: 10},
-		Redis:         Redis{Counters: RedisConnection{Addr: "127.0.0.1:6379", KeyPrefix: "sluice:", PoolSize: 64}},
+		Redis:         Redis{Counters: RedisConnection{Mode: RedisSingle, Addr: "127.0.0.1:6379", KeyPrefix: "sluice:", PoolSize: 64}},
 		Usage:         Usage{Store: UsageElasticsearch},
 		Elasticsearch: Elasticsearch{URL: "http://127.0.0.1:9200", Flavor: elastic.FlavorElasticsearch, IndexPrefix: elastic.DefaultIndexPrefix},
 		Kafka:         stream.DefaultConfig(),
@@ -115,6 +121,21 @@ func Default() Config {
 		Indexer:       indexer.DefaultConfig(),
 		Demo:          demo.DefaultConfig(),
 	}
+}
+
+// Values of redis.counters.mode.
+const (
+	RedisSingle   = "single"
+	RedisSentinel = "sentinel"
+	RedisCluster  = "cluster"
+)
+
+// Addresses are those to connect to: addrs, or where there are none, addr.
+func (c *RedisConnection) Addresses() []string {
+	if len(c.Addrs) > 0 {
+		return c.Addrs
+	}
+	return []string{c.Addr}
 }
 
 // Values of usage.store.

@@ -13,7 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/jwt"
+	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/libs/spool/shipper"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/services/controlplane"
@@ -37,6 +39,8 @@ var origins = []struct {
 	{"demo", "", always(demo.RegisterMetrics)},
 	{"tables and groups", "Of each room that reads Kafka (libs/stream).", always(stream.RegisterMetrics)},
 	{"tokens", "Of each gateway with issuers of tokens (libs/jwt).", jwt.RegisterMetrics},
+	{"fleet", "Of each gateway (libs/fleet).", always(fleet.RegisterMetrics)},
+	{"settlement", "Of each gateway (libs/settle).", always(settle.RegisterMetrics)},
 	{"spool", "Of each gateway (libs/spool/shipper).", func(r prometheus.Registerer) error { return shipper.RegisterMetrics(r, nil) }},
 }
 

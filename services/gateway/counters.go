@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-platform/sluice/libs/breaker"
+	"github.com/sluice-platform/sluice/libs/fleet"
+	"github.com/sluice-platform/sluice/libs/limit/local"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/settle"
+)
+
+// counters is the store of the counters and all that stands in for it while it
+// is away.
+type counters struct {
+	store     *redisstore.Store
+	heartbeat *breaker.Heartbeat
+	fleet     *fleet.Fleet
+	shares    *local.Limiter
+	check     *redisCheck
+}
+
+func newCounters(id string, cfg Config, deps Deps, address func() string) (*counters, error) {
+	c := &counters{heartbeat: breaker.NewHeartbeat(0, deps.Now)}
+	var err error
+	if c.store, err = redisstore.New(deps.Redis, redisstore.Options{
+		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout,
+		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Now: deps.Now,
+	}); err != nil {
+		return nil, fmt.Errorf("counter store: %w", err)
+	}
+	if c.fleet, err = fleet.New(fleet.Options{
+		Stream: deps.Stream, ID: id, Address: address, Registerer: deps.Registerer, Log: deps.Log, Now: deps.Now,
+	}); err != nil {
+		return nil, err
+	}
+	if c.check, err = newRedisCheck(deps.Redis, deps.Registerer, deps.Log); err != nil {
+		return nil, err
+	}
+	c.shares = local.New(local.Options{Place: c.fleet.Place, Now: deps.Now})
+	return c, registerStore(deps.Registerer, c.store)
+}
+
+// openDebts opens the journal of what passed uncounted, beside the spool.
+func (c *counters) openDebts(id string, cfg Config, deps Deps) (*settle.Settler, error) {
+	s, err := settle.Open(settle.Options{
+		Dir: filepath.Join(cfg.Spool.Dir, "settle"), Gateway: id, Store: c.store,
+		Registerer: deps.Registerer, Log: deps.Log, Now: deps.Now,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gateway.spool.dir: %w", err)
+	}
+	return s, nil
+}
+
+// runs are the parts that live as long as requests are decided.
+func (c *counters) runs() []func(context.Context) error {
+	return []func(context.Context) error{c.heartbeat.Run, c.fleet.Run, c.check.Run}
+}
+
+// registerStore shows what the store counts; nil registers nothing.
+func registerStore(reg prometheus.Registerer, store *redisstore.Store) error {
+	if reg == nil {
+		return nil
+	}
+	stats := func() redisstore.Stats {
+		if store == nil {
+			return redisstore.Stats{}
+		}
+		return store.Stats()
+	}
+	counter := func(name, help string, value func() uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_store_available",
+			Help: "1 while the counter store is asked, 0 while the breaker is open.",
+		}, func() float64 {
+			if store == nil || store.Available() {
+				return 1
+			}
+			return 0
+		}),
+		counter("sluice_store_late_total", "Calls to the counter store that were not answered within gateway.store.budget.", func() uint64 { return stats().Left }),
+		counter("sluice_store_undone_total", "Charges given back: their answer came too late, or another slot denied.", func() uint64 { return stats().Undone }),
+		counter("sluice_store_lost_total", "Calls to the counter store of which nobody knows whether they were charged: sent, and never answered.", func() uint64 { return stats().Lost }),
+	} {
+		errs = append(errs, reg.Register(c))
+	}
+	return errors.Join(errs...)
+}

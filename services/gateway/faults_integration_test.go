@@ -1,0 +1,285 @@
+//go:build integration
+
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"github.com/sluice-platform/sluice/libs/devserver"
+	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/libs/settle"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+)
+
+// The policies, each with a service of its own and a quota that never runs out.
+var policiesUnderTest = []string{"open", "closed", "local"}
+
+const plenty = 1_000_000_000
+
+// away is how a fault looks to a gateway.
+type away int
+
+const (
+	neverAway away = iota // the store answers as ever
+	fullyAway             // nothing is charged while it lasts
+)
+
+// fault is one row of the table: what happens to Redis, and how it ends.
+type fault struct {
+	begin, end func(t *testing.T, f *faulty)
+	looks      away
+	// forgets: the counters are lost with it.
+	forgets bool
+}
+
+var faults = map[string]fault{
+	"blackhole":    {toxic(`{"type":"timeout","attributes":{"timeout":0}}`), noToxics, fullyAway, false},
+	"RST":          {toxic(`{"type":"reset_peer","attributes":{"timeout":0}}`), noToxics, fullyAway, false},
+	"100 ms":       {toxic(`{"type":"latency","attributes":{"latency":100}}`), noToxics, fullyAway, false},
+	"READONLY":     {command("replicaof", "127.0.0.1", "1"), command("replicaof", "no", "one"), fullyAway, false},
+	"OOM":          {command("config", "set", "maxmemory", "1"), command("config", "set", "maxmemory", "0"), fullyAway, false},
+	"script flush": {command("script", "flush"), func(*testing.T, *faulty) {}, neverAway, false},
+	"flushall":     {command("flushall"), func(*testing.T, *faulty) {}, neverAway, true},
+	"paused": {
+		func(t *testing.T, f *faulty) { must(t, f.server.Pause()) },
+		func(t *testing.T, f *faulty) { must(t, f.server.Resume()) }, fullyAway, false,
+	},
+	"killed": {
+		func(_ *testing.T, f *faulty) { f.server.Kill() },
+		func(t *testing.T, f *faulty) { must(t, f.server.Start(t.Context())) }, fullyAway, true,
+	},
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func toxic(text string) func(*testing.T, *faulty) {
+	return func(t *testing.T, f *faulty) {
+		_, err := f.proxy.Toxics.AddToxicJson(strings.NewReader(text))
+		must(t, err)
+	}
+}
+
+func noToxics(t *testing.T, f *faulty) { f.proxy.Toxics.ResetToxics(t.Context()) }
+
+func command(args ...any) func(*testing.T, *faulty) {
+	return func(t *testing.T, f *faulty) {
+		admin := redis.NewClient(&redis.Options{Addr: f.server.Addr()})
+		defer admin.Close()
+		must(t, admin.Do(t.Context(), args...).Err())
+	}
+}
+
+// faulty is a gateway with a Redis of its own behind a proxy, under load.
+type faulty struct {
+	server *devserver.Redis
+	proxy  *toxiproxy.Proxy
+	gate   *running
+
+	mu      sync.Mutex
+	answers []sample
+}
+
+// sample is one answer, and when it was asked for.
+type sample struct {
+	policy   string
+	status   int
+	degraded bool
+	asked    time.Time
+	took     time.Duration
+	left     int64 // remaining, -1 where it is not told
+}
+
+func newFaulty(t *testing.T, d *deployment, id string) *faulty {
+	t.Helper()
+	f := &faulty{server: servertest.StartRedis(t)}
+	proxies := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
+	f.proxy = toxiproxy.NewProxy(proxies, id, "127.0.0.1:0", f.server.Addr())
+	must(t, f.proxy.Start())
+	t.Cleanup(f.proxy.Stop)
+	f.gate = d.runReady(id, f.proxy.Listen, "", func(c *Config) { c.Store = DefaultConfig().Store; c.Store.KeyPrefix = "" })
+	return f
+}
+
+// withPolicies puts a service and a rule for each policy.
+func withPolicies(t *testing.T) *deployment {
+	d := onSharedKafka(t)
+	for _, p := range policiesUnderTest {
+		d.put(catalog.Topic, p, catalog.Service{Name: p, Prefix: "/" + p + "/", Upstreams: []catalog.Upstream{{URL: d.upstream.URL}}})
+		d.putRule(`{"id":"` + p + `","subject":{"kind":"tenant","value":"*"},"scope":{"service":"` + p + `"},"metric":"` + p +
+			`","limit":{"algorithm":"quota","kind":"renewing","limit":` + strconv.Itoa(plenty) + `,"period":"year"},"onStoreLoss":"` + p + `"}`)
+	}
+	return d
+}
+
+// ask asks for one policy's service and keeps what came of it.
+func (f *faulty) ask(t *testing.T, policy string) sample {
+	t.Helper()
+	s := sample{policy: policy, asked: time.Now(), left: -1}
+	a := do(t, http.MethodGet, f.gate.base+"/"+policy+"/x", "X-Tenant-Id", "acme")
+	s.took, s.status, s.degraded = time.Since(s.asked), a.StatusCode, a.Header.Get(headerDegraded) != ""
+	if fields := a.Header.Values("RateLimit"); len(fields) > 0 {
+		s.left = parseField(t, fields)[0].params["r"]
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers = append(f.answers, s)
+	return s
+}
+
+// load asks for all policies, a few clients at a modest pace, until stopped.
+func (f *faulty) load(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	for i := range 6 {
+		clients.Go(func() {
+			pace := time.NewTicker(10 * time.Millisecond)
+			defer pace.Stop()
+			for ctx.Err() == nil {
+				f.ask(t, policiesUnderTest[i%len(policiesUnderTest)])
+				select {
+				case <-pace.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	return sync.OnceFunc(func() { cancel(); clients.Wait() })
+}
+
+// since are the answers asked for from a time on.
+func (f *faulty) since(from time.Time) []sample {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(f.answers), func(s sample) bool { return s.asked.Before(from) })
+}
+
+// whole reports whether n answers of each policy since a time came, the last
+// ones with the store.
+func whole(all []sample, n int) bool {
+	for _, p := range policiesUnderTest {
+		of := slices.DeleteFunc(slices.Clone(all), func(s sample) bool { return s.policy != p })
+		if len(of) < n {
+			return false
+		}
+		for _, s := range of[len(of)-n:] {
+			if s.status != 200 || s.degraded {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func p99(all []sample) time.Duration {
+	var took []time.Duration
+	for _, s := range all {
+		took = append(took, s.took)
+	}
+	slices.Sort(took)
+	if len(took) == 0 {
+		return 0
+	}
+	return took[len(took)*99/100]
+}
+
+func TestFaultsOfRedis(t *testing.T) {
+	d := withPolicies(t)
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			f := newFaulty(t, d, "gw-"+url.PathEscape(name))
+			stop := f.load(t)
+			defer stop()
+			servertest.Eventually(t, patience, "a quiet start", func() bool { return whole(f.since(time.Time{}), 20) })
+			quiet := p99(f.since(time.Time{}))
+			began := time.Now()
+			fault.begin(t, f)
+			settled := began.Add(300 * time.Millisecond) // the breaker has opened by then
+			servertest.Eventually(t, patience, "answers during the fault", func() bool { return len(f.since(settled)) > 150 })
+			during := f.since(settled)
+			ended := time.Now()
+			fault.end(t, f)
+			back := time.Time{}
+			servertest.Eventually(t, patience, "answers after the fault", func() bool {
+				back = time.Now()
+				return whole(f.since(ended), 5)
+			})
+			stop()
+			t.Logf("p99 %s quiet, %s while away (aim: 10ms more), back %s after the end (aim: 2s)", quiet, p99(during), back.Sub(ended))
+			f.check(t, fault, during, quiet, back.Sub(ended))
+			f.checkCharged(t, fault)
+		})
+	}
+}
+
+// check holds the answers to what the policies promise. The bounds of time are
+// loose: the machine that tests runs other things as well.
+func (f *faulty) check(t *testing.T, fault fault, during []sample, quiet, back time.Duration) {
+	t.Helper()
+	for _, s := range f.since(time.Time{}) {
+		if s.status != 200 && (s.policy != "closed" || s.status != 503) {
+			t.Errorf("%s is answered %d", s.policy, s.status)
+		}
+	}
+	for _, s := range during {
+		right := s.status == 200 && s.degraded
+		if s.policy == "closed" {
+			right = s.status == 503 && !s.degraded
+		}
+		if fault.looks == fullyAway && !right {
+			t.Errorf("away, %s is answered %d, degraded %t", s.policy, s.status, s.degraded)
+			break
+		}
+	}
+	if more := p99(during) - quiet; more > 250*time.Millisecond {
+		t.Errorf("p99 is %s more than quiet", more)
+	}
+	if back > 5*time.Second {
+		t.Errorf("back only after %s", back)
+	}
+}
+
+// checkCharged: what passed is charged, once, whatever passed uncounted; of
+// calls whose answers were lost nobody knows.
+func (f *faulty) checkCharged(t *testing.T, fault fault) {
+	t.Helper()
+	if fault.forgets {
+		return
+	}
+	servertest.Eventually(t, patience, "the debts to be paid", func() bool { return f.gate.gate.debts.(*settle.Settler).Pending() == 0 })
+	lost := int64(f.gate.counters.store.Stats().Lost)
+	for _, p := range policiesUnderTest {
+		passed := int64(0)
+		var last sample
+		servertest.Eventually(t, patience, "a whole answer of "+p, func() bool {
+			last = f.ask(t, p)
+			return last.status == 200 && !last.degraded
+		})
+		for _, s := range f.since(time.Time{}) {
+			if s.policy == p && s.status == 200 {
+				passed++
+			}
+		}
+		if used := plenty - last.left; used < passed || used > passed+lost {
+			t.Errorf("%s: %d passed, %d are charged, %d answers were lost", p, passed, used, lost)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+// debts keeps what passed uncounted until it can be charged: *settle.Settler.
+// It copies its arguments, never blocks on I/O, and is safe for concurrent use.
+type debts interface {
+	Append(at time.Time, counters []limit.Counter)
+}
+
+// shares judges by this gateway's share of each limit: *local.Limiter.
+type shares interface {
+	Observe(c *limit.Counter, st *limit.State)
+	Decide(counters []limit.Counter) limit.Decision
+}
+
+// fallBack applies the strictest onStoreLoss of the rules whose counters cannot
+// be asked: closed before local, and local before open. A quota of 0 denies
+// also then: 403 goes before 503. Shadow rules have no part in it.
+func (g *gate) fallBack(x *exchange, lost []rule.Match) {
+	lost = slices.DeleteFunc(slices.Clone(lost), func(m rule.Match) bool { return m.Rule.Shadow })
+	closed := func(m *rule.Match) bool {
+		return m.Rule.OnStoreLoss == rules.StoreLossClosed &&
+			slices.ContainsFunc(lost, func(l rule.Match) bool { return l.Rule == m.Rule })
+	}
+	switch {
+	case len(lost) == 0:
+	case x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny):
+	case x.denyBy(closed, http.StatusServiceUnavailable, reasonStoreUnavailable, outcomeError):
+		g.metrics.fallback[policyClosed].Inc()
+	case g.share(x, lost):
+		g.metrics.fallback[policyLocal].Inc()
+	default:
+		g.metrics.fallback[policyOpen].Inc()
+		x.verdict.reason, x.verdict.decisive, x.verdict.degraded = reasonStoreUnavailable, lost[0].Rule, true
+	}
+}
+
+// share judges the rules that are local by this gateway's share of their
+// limits; false where none is.
+func (g *gate) share(x *exchange, lost []rule.Match) bool {
+	var (
+		local    []rule.Match
+		counters []limit.Counter
+	)
+	for i := range lost {
+		if lost[i].Rule.OnStoreLoss == rules.StoreLossLocal {
+			local, counters = append(local, lost[i]), append(counters, lost[i].Counter(x.cost))
+		}
+	}
+	if len(local) == 0 {
+		return false
+	}
+	d := g.shares.Decide(counters)
+	x.judge(local, counters, d)
+	for i := range x.judged {
+		x.judged[i].shared = true
+	}
+	if x.verdict.degraded = true; d.Allowed {
+		x.verdict.reason = reasonStoreUnavailable
+	}
+	return true
+}
+
+// observe remembers what was left of the counters whose rules are local.
+func (g *gate) observe(matches []rule.Match, counters []limit.Counter, d *limit.Decision) {
+	for i := range matches {
+		if matches[i].Rule.OnStoreLoss == rules.StoreLossLocal {
+			g.shares.Observe(&counters[i], &d.States[i])
+		}
+	}
+}
+
+// owe notes what a request that passed uncounted is still to be charged. That
+// is done before it is answered, and with its cost as the service corrected it.
+func (g *gate) owe(x *exchange) {
+	if len(x.uncounted) == 0 || x.verdict.decision == usage.DecisionDeny {
+		return
+	}
+	counters := make([]limit.Counter, 0, len(x.uncounted))
+	for i := range x.uncounted {
+		m := &x.uncounted[i]
+		c := m.Counter(x.cost)
+		if c.Cost == 0 || c.Apart() {
+			continue
+		}
+		counters = append(counters, c)
+		if c.Algorithm.Quota() {
+			x.charges = append(x.charges, pendingCharge(m.Rule.Metric, &c, x.start))
+		}
+	}
+	if g.debts != nil && len(counters) > 0 {
+		g.debts.Append(x.start, counters)
+	}
+}
+
+// pendingCharge says that units were used and will be charged; nobody knows the
+// counter's totals.
+func pendingCharge(metric string, c *limit.Counter, at time.Time) usage.Charge {
+	charge := usage.Charge{Counter: c.Key, Metric: metric, Amount: c.Cost, Pending: true}
+	if c.Renews() {
+		charge.Counter += ":" + c.Calendar.At(at).Name()
+	}
+	if !c.Unlimited {
+		n := c.Capacity()
+		charge.Limit = &n
+	}
+	return charge
+}
