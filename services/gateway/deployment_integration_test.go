@@ -42,6 +42,8 @@ type deployment struct {
 	log      *lockedLog
 	// now is the clock of gateways that are run from now on; nil is time.Now.
 	now func() time.Time
+	// redis changes how those reach Redis; nil leaves it.
+	redis func(*redis.UniversalOptions)
 
 	version int64
 	live    map[string]map[string]liveRecord // by topic and key
@@ -198,6 +200,9 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	cfg.Store = StoreConfig{KeyPrefix: keyPrefix, Budget: time.Second, Timeout: time.Second}
 	if edit != nil {
 		edit(&cfg)
+	}
+	if d.redis != nil {
+		d.redis(options)
 	}
 	redisstore.Configure(options, cfg.Store.Timeout)
 	client := redis.NewUniversalClient(options)
