@@ -26,8 +26,9 @@ type Follower struct {
 	// stallLimit is how long the position may lag behind the topic's end
 	// without moving.
 	stallLimit time.Duration
-	// strict: see Strict.
-	strict bool
+	// needed: see Strict; nil if nothing is.
+	needed func() int64
+	shed   shedding // watch goroutine only
 
 	position  atomic.Int64 // the next offset to be handled
 	target    atomic.Int64 // the end when reading began; -1 before that
@@ -44,14 +45,6 @@ const watchEvery = time.Second
 func NewFollower(cfg Config, topic string, handle func(*kgo.Record) error) *Follower {
 	f := &Follower{cfg: cfg, topic: cfg.Topic(topic), handle: handle, stallLimit: 5 * time.Second}
 	f.target.Store(-1)
-	return f
-}
-
-// Strict makes Run also give up when records it has read are deleted from the
-// topic (DeleteRecords): the relay has to write them again, while a table that
-// holds them need not care. Call it before Run.
-func (f *Follower) Strict() *Follower {
-	f.strict = true
 	return f
 }
 
@@ -178,6 +171,7 @@ func (f *Follower) watch(ctx context.Context, admin *topicAdmin, first bounds) e
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
 	f.lastMoved, f.lastSeen = time.Now(), f.Position()
+	f.shed = shedding{proven: first.start}
 	for {
 		select {
 		case <-ctx.Done():
@@ -216,7 +210,7 @@ func (f *Follower) judge(first, now bounds, before int64) error {
 		return fmt.Errorf("%w: %s was deleted and made again", ErrLost, f.topic)
 	case now.end < before:
 		return fmt.Errorf("%w: %s ends at %d, before %d which was read", ErrLost, f.topic, now.end, before)
-	case now.start > after, f.strict && now.start > first.start:
+	case now.start > after, f.needed != nil && f.shed.lost(now, after, f.needed):
 		return fmt.Errorf("%w: records of %s before %d were deleted", ErrLost, f.topic, now.start)
 	case time.Since(f.lastMoved) > f.stallLimit:
 		return fmt.Errorf("%w: %s stands at %d for %v though it ends at %d", ErrLost, f.topic, after, f.stallLimit, now.end)

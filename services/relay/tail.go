@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -25,13 +26,15 @@ type tail struct {
 	ledger stream.Ledger
 	// dirty are keys whose last record in the topic is not their newest:
 	// compaction would keep the wrong one, so the newest is published again.
-	dirty  map[string]bool
+	dirty map[string]bool
+	// home is where in the topic the newest record of each live key lies.
+	home   map[string]int64
 	mirror events.Mirror // the newest, zero before the first
 }
 
 func newTail(cfg stream.Config, topic events.Topic, instance string, m *metrics, surprised chan<- struct{}) *tail {
-	t := &tail{topic: topic, instance: instance, metrics: m, surprised: surprised, dirty: map[string]bool{}}
-	t.follower = stream.NewFollower(cfg, topic.Name, t.handle).Strict()
+	t := &tail{topic: topic, instance: instance, metrics: m, surprised: surprised, dirty: map[string]bool{}, home: map[string]int64{}}
+	t.follower = stream.NewFollower(cfg, topic.Name, t.handle).Strict(t.needed)
 	return t
 }
 
@@ -52,11 +55,26 @@ func (t *tail) handle(rec *kgo.Record) error {
 	}
 	if outcome != stream.Stale {
 		delete(t.dirty, key)
+		if delete(t.home, key); rec.Value != nil {
+			t.home[key] = rec.Offset
+		}
 		return nil
 	}
 	t.dirty[key] = true
 	t.surprise()
 	return nil
+}
+
+// needed is the lowest offset at which a live key's newest record lies. A
+// tombstone is not needed: whoever reads the topic from its start does without.
+func (t *tail) needed() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lowest := int64(math.MaxInt64)
+	for _, offset := range t.home {
+		lowest = min(lowest, offset)
+	}
+	return lowest
 }
 
 // handleMirror checks our own account: whatever lies before our mirror record
