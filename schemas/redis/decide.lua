@@ -3,10 +3,12 @@
 --
 -- KEYS are the keys, each once. ARGV[1] is numbers, little-endian doubles, as
 -- are the answer and what rates hold: whole, below 2^53 (struct is a fraction
--- of what text costs Redis). ARGV[1] is decision after decision:
+-- of what text costs Redis). ARGV[1] is the kind of each key, 1 to 4 as the
+-- codes below, 5 for a whole number in decimal, and then decision by decision:
 --
 --   deadline length {counter}    deadline in µs of this clock, 0 for none;
---                                length is how many numbers the counters are
+--                                length is how many numbers the counters are,
+--                                negative where a key is named twice in them
 --
 -- and each counter begins with code, key (its place in KEYS) and cost:
 --
@@ -38,81 +40,64 @@
 -- everything is judged, and no type of key can refuse what is written. Where
 -- Redis refuses writes (OOM, READONLY, too few replicas), it refuses the first,
 -- so nothing is charged: what a #!lua line would add is had without it.
+--
+-- It is flat on purpose: each function and table a script makes costs Redis as
+-- much as half a command.
 
 local MAX = 9007199254740992 -- 2^53
-local NEVER, INTEGER, BROKEN = 8, 5, -1
-local WRONG_PERIOD, LATE, SPOILT, SETTLED = 2, 3, 4, 5
+local WRONG_PERIOD, LATE, BROKEN, SETTLED = 2, 3, 4, 5
+local LENGTH = {24, 32, 16, 24}    -- of what rates hold
+local NUMBERS = {9, 11, 6, 6, 9, 16, 7, 3, 3} -- of counters
 
 local call, number, floor, mod = redis.call, tonumber, math.floor, math.fmod
+local pack, parse = struct.pack, struct.unpack
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
-local A = {struct.unpack('<' .. string.rep('d', #ARGV[1] / 8), ARGV[1])}
+local A = {parse('<' .. string.rep('d', #ARGV[1] / 8), ARGV[1])}
 
--- By key: kind[k] is how it is read (a counter's code, INTEGER, BROKEN), x, y,
--- z and l its state, dirty[k] that it is to be written, till[k] when it expires,
--- in s. undo holds what the decision under way changed.
-local held, was = call('MGET', unpack(KEYS)), {}
-local kind, x, y, z, l, dirty, till = {}, {}, {}, {}, {}, {}, {}
-local undo, undos = {}, 0
-
--- MGET answers nil for a key that is no string, too.
+-- Read. kind[k] is what key k is, 0 where it holds something else; x, y, z and
+-- l its state; was and ended are x and y as it holds them; dirty[k] that it is to be written,
+-- till[k] when it expires, in s.
+local held = call('MGET', unpack(KEYS))
+local kind, x, y, z, l, was, ended, dirty, till = {}, {}, {}, {}, {}, {}, {}, {}, {}
 local missing, n = {}, 0
 for k, text in ipairs(held) do
+  local code, a, b, c, d = A[k], 0, 0, 0, 0
   if not text then
     n = n + 1
     missing[n] = KEYS[k]
+  elseif code == 5 then
+    a = number(text) or -1
+  elseif #text ~= LENGTH[code] then
+    a = -1
+  elseif code == 3 then
+    a, b = parse('<dd', text)
+  elseif code == 2 then
+    a, b, d, c = parse('<dddd', text)
+  else
+    a, b, c = parse('<ddd', text)
+    d = c
   end
+  if not (a >= 0 and b >= 0 and c >= 0 and d >= 0 and a <= MAX and b <= MAX and c <= MAX and d <= MAX
+    and a % 1 + b % 1 + c % 1 + d % 1 == 0) then
+    code, a, b, c, d = 0, 0, 0, 0, 0
+  end
+  kind[k], x[k], y[k], z[k], l[k], was[k], ended[k] = code, a, b, c, d, a, b
 end
+-- MGET answers nil for a key that is no string, too.
 if n > 0 and call('EXISTS', unpack(missing)) > 0 then
   for k, text in ipairs(held) do
-    if not text and call('EXISTS', KEYS[k]) == 1 then kind[k] = BROKEN end
+    if not text and call('EXISTS', KEYS[k]) == 1 then kind[k] = 0 end
   end
 end
 
-local function whole(v) return v and v >= 0 and v <= MAX and v % 1 == 0 end
-
-local LENGTH = {24, 32, 16, 24}
-
--- read parses a key once; false where it holds something else.
-local function read(k, code)
-  if kind[k] then return kind[k] == code end
-  local text = held[k]
-  kind[k], x[k], y[k], z[k], l[k] = code, 0, 0, 0, 0
-  if not text then
-    was[k] = 0
-    return true
-  end
-  if code == INTEGER then
-    x[k] = number(text)
-    was[k] = x[k]
-  elseif #text ~= LENGTH[code] then
-    x[k] = nil
-  elseif code == 3 then
-    x[k], y[k] = struct.unpack('<dd', text)
-  elseif code == 2 then
-    x[k], y[k], l[k], z[k] = struct.unpack('<dddd', text)
-  else
-    x[k], y[k], z[k] = struct.unpack('<ddd', text)
-    l[k] = z[k]
-  end
-  if whole(x[k]) and whole(y[k]) and whole(z[k]) and whole(l[k]) then return true end
-  kind[k] = BROKEN
-  return false
-end
-
+-- set changes a key's state, and notes what it was for the decision under way.
+local undo, undos = {}, 0
 local function set(k, a, b, c, d)
   local u = undos
   undo[u + 1], undo[u + 2], undo[u + 3], undo[u + 4], undo[u + 5], undo[u + 6] = k, x[k], y[k], z[k], l[k], dirty[k] or false
   undos = u + 6
   x[k], y[k], z[k], l[k], dirty[k] = a, b, c, d, true
-end
-
-local function rollback()
-  for u = undos - 5, 1, -6 do
-    local k = undo[u]
-    x[k], y[k], z[k], l[k], dirty[k] = undo[u + 1], undo[u + 2], undo[u + 3], undo[u + 4], undo[u + 5]
-  end
-  undos = 0
 end
 
 -- divide returns a * b / m, whole and remainder, bit by bit where the product
@@ -138,265 +123,260 @@ local function divide(a, b, m)
   return q, r
 end
 
--- less is used without what was given back, never below 0.
-local function less(used, refund)
-  if refund > used then return 0 end
-  return used - refund
-end
-
--- Each judge gets where its counter begins, its key and cost, and answers
--- whether it passes and its state after that; nil and a status where it cannot.
--- What takes nothing leaves no trace, not even of when it looked.
-
--- gcra: x and y / l is the theoretical arrival time, µs. tokenBucket: the same
--- number is when the bucket is full again, so that (x - now) * l / window
--- tokens of z are missing.
-local function rate(q, k, cost)
-  local code, cap, limit = A[q], A[q + 3], A[q + 4]
-  if not read(k, code) then return nil, SPOILT end
-  local a, b = x[k], y[k]
-  if code == 1 then
-    -- Another limit counts in another fraction: rounded up, so that changing a
-    -- limit gives nothing away.
-    if b > 0 and l[k] ~= limit then a, b = a + 1, 0 end
-  elseif (a > now or a == now and b > 0) and (l[k] ~= limit or z[k] ~= A[q + 10]) then
-    -- The tokens stay: those missing are counted, to the last fraction, and
-    -- missed anew.
-    local window, r, m, f = A[q + 9]
-    m, r = divide(a - now, l[k], window)
-    r = r + b
-    m, r = m + floor(r / window) + A[q + 10] - z[k], mod(r, window)
-    if m < 0 then m, r = 0, 0 end
-    a, f = divide(m, window, limit)
-    f = f + r
-    a, b = now + a + floor(f / limit), mod(f, limit)
-    if a > MAX then a, b = MAX, 0 end
-  end
-  if a < now then a, b = now, 0 end
-  if cost == 0 then return true, a, b end
-  local c, d
-  if cost > 0 then
-    c, d = a + A[q + 7], b + A[q + 8]
-    if d >= limit then c, d = c + 1, d - limit end
-    local ahead = c - now
-    if cap ~= -1 and (cost > cap or ahead > A[q + 5] or ahead == A[q + 5] and d > A[q + 6]) then
-      return false, a, b
-    end
-    if c > MAX then c, d = MAX, 0 end
-  else
-    c, d = a - A[q + 7], b - A[q + 8]
-    if d < 0 then c, d = c - 1, d + limit end
-    if c < now then c, d = now, 0 end
-    -- Full, and it was: no trace. Full by what was given back is written down,
-    -- since the key may say something else of other numbers.
-    if c == now and d == 0 and (x[k] < now or x[k] == now and y[k] == 0) then return true, c, d end
-  end
-  set(k, c, d, code == 2 and A[q + 10] or 0, limit)
-  return true, c, d
-end
-
--- fixedWindow: x is the count, y the window's end, µs. A clock that steps back
--- stays in the window the key names: nothing is granted twice.
-local function window(q, k, cost)
-  local cap, size, at = A[q + 3], A[q + 4], A[q + 5]
-  if not read(k, 3) then return nil, SPOILT end
-  local a, b = x[k], y[k]
-  if b <= now then a, b = 0, now - mod(now, size) + size end
-  till[k] = floor(b / 1000000)
-  if cost > 0 then
-    if cap ~= -1 and cost > cap - a then return false, a, b end
-  elseif cap == 0 and cost == 0 then
-    return false, a, b
-  end
-  if cost == 0 or at > 0 and at < b - size then return true, a, b end
-  local c = cost > 0 and a + cost or less(a, -cost)
-  if c > MAX then c = MAX end
-  if c ~= a then set(k, c, b, 0, 0) end
-  return true, c, b
-end
-
--- slidingWindow: x counts the running window that ends at y, z the one before.
--- Of that the part counts which the window ending now still covers, rounded up.
-local function sliding(q, k, cost)
-  local cap, size, at = A[q + 3], A[q + 4], A[q + 5]
-  if not read(k, 4) then return nil, SPOILT end
-  local a, b, c = x[k], y[k], z[k]
-  if b <= now then
-    c = 0
-    if b + size > now then c = a end
-    a, b = 0, now - mod(now, size) + size
-  end
-  till[k] = floor((b + size) / 1000000)
-  if cost > 0 then
-    local left = b - now
-    if left > size then left = size end
-    local weight, part = divide(c, left, size)
-    if part > 0 then weight = weight + 1 end
-    if cap ~= -1 and cost > cap - a - weight then return false, a, b, c end
-  elseif cap == 0 and cost == 0 then
-    return false, a, b, c
-  end
-  if cost == 0 then return true, a, b, c end
-  local d, e = a, c
-  if at == 0 or at >= b - size then
-    if cost > 0 then d = a + cost
-    else
-      d = less(a, -cost)
-      if at == 0 then e = less(c, -cost - (a - d)) end
-    end
-  elseif at >= b - 2 * size then
-    e = cost > 0 and c + cost or less(c, -cost)
-  end
-  if d > MAX then d = MAX end
-  if e > MAX then e = MAX end
-  if d ~= a or e ~= c then set(k, d, b, e, 0) end
-  return true, d, b, e
-end
-
--- spend charges or refunds a quota of which used may not pass cap.
-local function spend(k, r, cost, cap, used, over)
-  local c = x[k]
-  if cost > 0 then
-    if cap ~= -1 and (used >= cap or over == 0 and cost > cap - used) then return false end
-    c = c + cost
-    if c > MAX then c = MAX end -- not past exactness
-    if c ~= x[k] then set(k, c, 0, 0, 0) end
-  elseif cost < 0 then
-    local d = x[r] - cost
-    if d > c then d = c end
-    if d ~= x[r] then set(r, d, 0, 0, 0) end
-  end
-  return true
-end
-
--- carried is what a period has from the last one: its own units that are left,
--- up to a cap. A period's first charge writes it down.
-local function carried(q)
-  local o, c, r, last = A[q + 9], A[q + 10], A[q + 11], A[q + 12]
-  if not (read(o, INTEGER) and read(c, INTEGER) and read(r, INTEGER) and read(last, INTEGER)) then return nil end
-  if held[o] or dirty[o] then return x[o] end
-  if not (held[c] or dirty[c] or held[last] or A[q + 15] == 1) then return 0 end
-  local spent = less(less(x[c], x[r]), x[last])
-  return math.min(A[q + 13], less(A[q + 14], spent))
-end
-
--- A renewing quota: x of two keys, consumed and refunded.
-local function quota(q, k, cost)
-  local cap, r, start, ends = A[q + 3], A[q + 4], A[q + 5], A[q + 6]
-  if start >= 0 and (now < start or ends > 0 and now >= ends) then return nil, WRONG_PERIOD end
-  if not (read(k, INTEGER) and read(r, INTEGER)) then return nil, SPOILT end
-  till[k], till[r] = A[q + 7], A[q + 7]
-  local more = 0
-  if A[q] == 6 then
-    more = carried(q)
-    if not more then return nil, SPOILT end
-    if cap > 0 then cap = cap + more end
-  end
-  if cost == 0 then return cap ~= 0, x[k], x[r], more end
-  local ok = spend(k, r, cost, cap, less(x[k], x[r]), A[q + 8])
-  if ok and cost > 0 and A[q] == 6 then
-    local o = A[q + 9]
-    till[o] = A[q + 7]
-    if not (held[o] or dirty[o]) then set(o, more, 0, 0, 0) end
-  end
-  return ok, x[k], x[r], more
-end
-
--- A prepaid one: x of three keys, consumed, refunded and forfeited, which never
--- expire.
-local function wallet(q, k, cost)
-  local r, f = A[q + 4], A[q + 5]
-  if not (read(k, INTEGER) and read(r, INTEGER) and read(f, INTEGER)) then return nil, SPOILT end
-  local ok = cost == 0 or spend(k, r, cost, A[q + 3], less(x[k], x[r]) + x[f], A[q + 6])
-  return ok, x[k], x[r], x[f]
-end
-
-local function nothing(_, _, cost) return cost < 0, 0, 0 end
-
-local function settle(q, k, sequence)
-  if not read(k, INTEGER) then return nil, SPOILT end
-  if x[k] >= sequence then return nil, SETTLED end
-  till[k] = floor(now / 1000000) + 2592000 -- 30 days
-  set(k, sequence, 0, 0, 0)
-  return true, 0, 0
-end
-
-local judge = {rate, rate, window, sliding, quota, quota, wallet, nothing, settle}
-local numbers = {9, 11, 6, 6, 9, 16, 7, 3, 3}
-
--- Judge. lost[k] is a counter that denied: nothing charges it, so it is there
--- that a key that lost its expiry gets it back.
-local out, o, p, lost, denied = {now}, 2, 1, {}, false
+-- Judge. A decision that is charged has its answer from the first pass, unless
+-- a key is named twice: then, and when it is not charged, a second one looks at
+-- what stands. What takes nothing leaves no trace, not even of when it looked.
+-- lost[k] is a counter that denied: nothing charges it, so it is there that a
+-- key that lost its expiry gets it back.
+local out, o, p, lost, denied = {now}, 2, #KEYS + 1, {}, false
 while A[p + 1] do
-  local deadline, length = A[p], A[p + 1]
-  -- A negative length says that a key is named twice: each counter's state is
-  -- that after all of them.
+  local length = A[p + 1]
   local again = length < 0
-  local from, stop = p + 2, p + 2 + math.abs(length)
-  local status, at, q = 1, o + 1, from
-  p, undos = stop, 0
-  if deadline > 0 and now > deadline then
-    status, q = LATE, stop
-  end
-  while q < stop do
-    local code = A[q]
-    local ok, a, b, c = judge[code](q, A[q + 1], A[q + 2])
-    if ok == nil then
-      status = a
-      break
+  if again then length = -length end
+  local from, stop = p + 2, p + 2 + length
+  local status, at = 1, o + 1
+  undos = 0
+  if A[p] > 0 and now > A[p] then status = LATE end
+  for pass = 1, 2 do
+    local q = from
+    if status > 1 then q = stop end
+    at = o + 1
+    while q < stop do
+      local code, k, cost = A[q], A[q + 1], A[q + 2]
+      if pass == 2 then cost = 0 end
+      local ok, a, b, c = true, x[k], y[k], 0
+      if kind[k] == 0 and code ~= 8 then
+        status = BROKEN
+        break
+
+      elseif code <= 2 then
+        -- gcra: a and b / limit is the theoretical arrival time, µs.
+        -- tokenBucket: the same number is when the bucket is full again, so
+        -- that (a - now) * limit / window tokens of the burst are missing.
+        local limit = A[q + 4]
+        if code == 1 then
+          -- Another limit counts in another fraction: rounded up, so that
+          -- changing a limit gives nothing away.
+          if b > 0 and l[k] ~= limit then a, b = a + 1, 0 end
+        elseif (a > now or a == now and b > 0) and (l[k] ~= limit or z[k] ~= A[q + 10]) then
+          -- The tokens stay: those missing are counted, to the last fraction,
+          -- and missed anew.
+          local window = A[q + 9]
+          local m, r = divide(a - now, l[k], window)
+          r = r + b
+          m = m + floor(r / window) + A[q + 10] - z[k]
+          r = mod(r, window)
+          if m < 0 then m, r = 0, 0 end
+          local f
+          a, f = divide(m, window, limit)
+          f = f + r
+          a = now + a + floor(f / limit)
+          b = mod(f, limit)
+          if a > MAX then a, b = MAX, 0 end
+        end
+        if a < now then a, b = now, 0 end
+        if cost > 0 then
+          local t, r = a + A[q + 7], b + A[q + 8]
+          if r >= limit then t, r = t + 1, r - limit end
+          local ahead, burst = t - now, A[q + 5]
+          if A[q + 3] ~= -1 and (cost > A[q + 3] or ahead > burst or ahead == burst and r > A[q + 6]) then
+            ok = false
+          else
+            if t > MAX then t, r = MAX, 0 end
+            a, b = t, r
+            set(k, a, b, code == 2 and A[q + 10] or 0, limit)
+          end
+        elseif cost < 0 then
+          a, b = a - A[q + 7], b - A[q + 8]
+          if b < 0 then a, b = a - 1, b + limit end
+          if a < now then a, b = now, 0 end
+          -- Full, and it was: no trace. Full by what was given back is written
+          -- down, since the key may say something else of other numbers.
+          if a > now or b > 0 or x[k] > now or x[k] == now and y[k] > 0 then
+            set(k, a, b, code == 2 and A[q + 10] or 0, limit)
+          end
+        end
+
+      elseif code == 3 then
+        -- a: count; b: the window's end, µs. A clock that steps back stays in
+        -- the window the key names: nothing is granted twice.
+        local cap, size, used = A[q + 3], A[q + 4], A[q + 5]
+        if b <= now then a, b = 0, now - mod(now, size) + size end
+        till[k] = b / 1000000
+        if cap ~= -1 and cost >= 0 and (cap == 0 or cost > 0 and cost > cap - a) then
+          ok = false
+        elseif cost ~= 0 and (used == 0 or used >= b - size) then
+          local t = a + cost
+          if t < 0 then t = 0 elseif t > MAX then t = MAX end
+          if t ~= a then set(k, t, b, 0, 0) end
+          a = t
+        end
+
+      elseif code == 4 then
+        -- a counts the running window that ends at b, c the one before. Of
+        -- that the part counts which the window ending now still covers,
+        -- rounded up.
+        local cap, size, used = A[q + 3], A[q + 4], A[q + 5]
+        c = z[k]
+        if b <= now then
+          c = 0
+          if b + size > now then c = a end
+          a, b = 0, now - mod(now, size) + size
+        end
+        till[k] = (b + size) / 1000000
+        if cap ~= -1 and cost >= 0 then
+          if cap == 0 then
+            ok = false
+          elseif cost > 0 then
+            local left = b - now
+            if left > size then left = size end
+            local weight, part = divide(c, left, size)
+            if part > 0 then weight = weight + 1 end
+            ok = cost <= cap - a - weight
+          end
+        end
+        if ok and cost ~= 0 then
+          local t, u = a, c
+          if used == 0 or used >= b - size then
+            t = a + cost
+            if t < 0 then
+              if used == 0 then u = u + t end
+              t = 0
+            end
+          elseif used >= b - 2 * size then
+            u = c + cost
+          end
+          if u < 0 then u = 0 elseif u > MAX then u = MAX end
+          if t > MAX then t = MAX end
+          if t ~= a or u ~= c then set(k, t, b, u, 0) end
+          a, c = t, u
+        end
+
+      elseif code <= 7 then
+        -- a: consumed; b: refunded; c: carried, or of a prepaid one forfeited.
+        local cap, r, over = A[q + 3], A[q + 4], A[q + 8]
+        local used, carry = 0, 0
+        if code == 7 then
+          over = A[q + 6]
+          if kind[A[q + 5]] == 0 then kind[k] = 0 end
+          c = x[A[q + 5]]
+        elseif A[q + 5] >= 0 and (now < A[q + 5] or A[q + 6] > 0 and now >= A[q + 6]) then
+          status = WRONG_PERIOD
+          break
+        else
+          till[k], till[r] = A[q + 7], A[q + 7]
+        end
+        if code == 6 then
+          -- What a period has from the last one: its own units that are left,
+          -- up to a cap. A period's first charge writes it down.
+          local e, f, g
+          carry, e, f, g = A[q + 9], A[q + 10], A[q + 11], A[q + 12]
+          if kind[carry] == 0 or kind[e] == 0 or kind[f] == 0 or kind[g] == 0 then kind[k] = 0 end
+          till[carry] = A[q + 7]
+          if held[carry] or dirty[carry] then
+            c, carry = x[carry], 0
+          elseif held[e] or dirty[e] or A[q + 15] == 1 then
+            -- Carried units are spent first.
+            local spent = x[e] - x[f] - x[g]
+            if spent < 0 then spent = 0 end
+            c = A[q + 14] - spent
+            if c < 0 then c = 0 end
+            if c > A[q + 13] then c = A[q + 13] end
+          end
+          if cap > 0 then cap = cap + c end
+        end
+        if kind[r] == 0 or kind[k] == 0 then
+          status = BROKEN
+          break
+        end
+        b = x[r]
+        used = a - b
+        if code == 7 then used = used + c end
+        if cost > 0 then
+          if cap ~= -1 and (used >= cap or over == 0 and cost > cap - used) then
+            ok = false
+          else
+            a = a + cost
+            if a > MAX then a = MAX end -- not past exactness
+            if a ~= x[k] then set(k, a, 0, 0, 0) end
+            if carry > 0 then set(carry, c, 0, 0, 0) end
+          end
+        elseif cost < 0 then
+          b = b - cost
+          if b > a then b = a end
+          if b ~= x[r] then set(r, b, 0, 0, 0) end
+        else
+          ok = cap ~= 0 or code == 7
+        end
+
+      elseif code == 8 then
+        ok = cost < 0
+        a, b = 0, 0
+
+      elseif pass == 1 then
+        if a >= cost then
+          status = SETTLED
+          break
+        end
+        till[k] = floor(now / 1000000) + 2592000 -- 30 days
+        set(k, cost, 0, 0, 0)
+      end
+
+      if pass == 1 then
+        out[at] = ok and 1 or 0
+        if not ok then
+          status, denied = 0, true
+          if code ~= 8 then lost[k] = true end
+        end
+      end
+      out[at + 1], out[at + 2], out[at + 3] = a, b, c
+      at, q = at + 4, q + NUMBERS[code]
     end
-    if not ok then
-      status, denied = 0, true
-      if code ~= NEVER then lost[A[q + 1]] = true end
+    if pass == 1 then
+      if status ~= 1 then
+        for u = undos - 5, 1, -6 do
+          local k = undo[u]
+          x[k], y[k], z[k], l[k], dirty[k] = undo[u + 1], undo[u + 2], undo[u + 3], undo[u + 4], undo[u + 5]
+        end
+      end
+      if status == 1 and not again then break end
     end
-    out[at], out[at + 1], out[at + 2], out[at + 3] = ok and 1 or 0, a, b, c or 0
-    at, q = at + 4, q + numbers[code]
   end
   out[o] = status
-  if status ~= 1 then rollback() end
-  if status > 1 then
-    at = o + 1
-  elseif status == 0 or again then
-    at, q = o + 1, from
-    while q < stop do
-      local code = A[q]
-      local _, a, b, c = judge[code](q, A[q + 1], 0)
-      out[at + 1], out[at + 2], out[at + 3] = a, b, c or 0
-      at, q = at + 4, q + numbers[code]
-    end
-  end
-  o = at
+  if status > 1 then at = o + 1 end
+  o, p = at, stop
 end
 
--- Write. Whole strings of one length overwrite each other, and the expiry is
--- set beside them: SET with an expiry costs Redis twice that.
+-- Write. Whole strings of one length overwrite each other, and keep their
+-- expiry: SET with one costs Redis twice that. It is set with a new key or
+-- window, with each charge of gcra and tokenBucket, which are full again later,
+-- and of the others now and then, should it have been lost.
 local texts = {}
-local function expire(k)
-  local s = till[k]
-  -- gcra and tokenBucket: full again, the one expiry that charges move.
-  if kind[k] < 3 then s = floor(x[k] / 1000000) + 1 end
-  if s and s > 0 then
-    texts[s] = texts[s] or string.format('%d000', s)
-    call('PEXPIREAT', KEYS[k], texts[s])
-  end
-end
 for k, key in ipairs(KEYS) do
-  local code = dirty[k] and kind[k]
-  if code then
-    if code == INTEGER then
-      call('INCRBY', key, x[k] - was[k] < 1000000 and x[k] - was[k] or string.format('%d', x[k] - was[k]))
+  local code, s = kind[k], false
+  if dirty[k] then
+    if code == 5 then
+      local d = x[k] - was[k]
+      call('INCRBY', key, d == 1 and '1' or string.format('%d', d))
     elseif code == 3 then
-      call('SETRANGE', key, 0, struct.pack('<dd', x[k], y[k]))
+      call('SETRANGE', key, '0', pack('<dd', x[k], y[k]))
     elseif code == 2 then
-      call('SETRANGE', key, 0, struct.pack('<dddd', x[k], y[k], l[k], z[k]))
+      call('SETRANGE', key, '0', pack('<dddd', x[k], y[k], l[k], z[k]))
     else
-      call('SETRANGE', key, 0, struct.pack('<ddd', x[k], y[k], code == 1 and l[k] or z[k]))
+      call('SETRANGE', key, '0', pack('<ddd', x[k], y[k], code == 1 and l[k] or z[k]))
     end
-    expire(k)
-  elseif denied and lost[k] and held[k] and call('PTTL', key) == -1 then
-    expire(k)
+    s = code < 3 or not held[k] or y[k] ~= ended[k] or floor(x[k] / 16) ~= floor(was[k] / 16)
+  else
+    s = denied and lost[k] and held[k] and call('PTTL', key) == -1
+  end
+  if s then
+    local t = till[k] or 0
+    if code == 1 or code == 2 then t = floor(x[k] / 1000000) + 1 end
+    if t > 0 then
+      texts[t] = texts[t] or string.format('%d000', t)
+      call('PEXPIREAT', key, texts[t])
+    end
   end
 end
 
--- Lengths of what was broken off are cut: o is the next free place.
-return struct.pack('<' .. string.rep('d', o - 1), unpack(out, 1, o - 1))
+return pack('<' .. string.rep('d', o - 1), unpack(out, 1, o - 1))

@@ -13,6 +13,7 @@ type asking struct {
 	parts   []*part
 	started time.Time
 	timer   *time.Timer
+	due     time.Time // when the timer is to fire
 }
 
 func (a *asking) reset(s *Store) {
@@ -29,12 +30,20 @@ func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter)
 	a.started = s.now()
 	now, _ := s.clock.redis(a.started)
 	a.layOut(s, counters, now)
-	first := len(a.parts)
-	a.ask(ctx, s, a.parts)
-	// What Redis says of its clock is news; nothing was charged.
-	if now, again := a.misdated(); again {
-		a.layAgain(s, now)
-		a.ask(ctx, s, a.parts[first:])
+	for from, try := 0, 0; ; try++ {
+		next := len(a.parts)
+		a.ask(ctx, s, a.parts[from:])
+		// What Redis says of its clock is news; nothing was charged. Too late it is
+		// more than once where this process does not run for long between two steps.
+		if try > 0 && !a.mayRepeat(s) {
+			break
+		}
+		now, again := a.misdated(from)
+		if !again {
+			break
+		}
+		a.layAgain(s, now, from)
+		from = next
 	}
 	d, err := a.judge(counters)
 	if (err != nil || !d.Allowed) && a.charged() {
@@ -44,6 +53,16 @@ func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter)
 		return limit.Decision{}, err
 	}
 	return d, nil
+}
+
+// mayRepeat reports whether there is time for another call: that for queueing,
+// and while this process hardly runs, that of a connection.
+func (a *asking) mayRepeat(s *Store) bool {
+	longest := longestQueue * s.o.Budget
+	if s.o.Breaker.Heartbeat.Stalled(a.started) > 0 {
+		longest = max(longest, s.o.CallTimeout)
+	}
+	return s.now().Sub(a.started) < longest
 }
 
 // part returns the decision's part for a slot, from a place on.
@@ -90,10 +109,10 @@ func (a *asking) layOut(s *Store, counters []limit.Counter, now time.Time) {
 	}
 }
 
-// misdated reports whether a group named another period, or came too late, by
-// Redis's clock, which it returns.
-func (a *asking) misdated() (now time.Time, again bool) {
-	for _, p := range a.parts {
+// misdated reports whether a group of the parts from a place on named another
+// period, or came too late, by Redis's clock, which it returns.
+func (a *asking) misdated(from int) (now time.Time, again bool) {
+	for _, p := range a.parts[from:] {
 		if p == nil || p.err != nil {
 			continue
 		}
@@ -108,9 +127,9 @@ func (a *asking) misdated() (now time.Time, again bool) {
 }
 
 // layAgain lays out those groups in new parts.
-func (a *asking) layAgain(s *Store, now time.Time) {
+func (a *asking) layAgain(s *Store, now time.Time, since int) {
 	from := len(a.parts)
-	for _, old := range a.parts[:from] {
+	for _, old := range a.parts[since:from] {
 		if old == nil || old.err != nil {
 			continue
 		}
@@ -159,6 +178,7 @@ func (a *asking) wait(ctx context.Context, s *Store, p *part) bool {
 	} else {
 		a.timer.Reset(s.o.Budget)
 	}
+	a.due = s.now().Add(s.o.Budget)
 	defer a.timer.Stop()
 	for {
 		select {
@@ -168,6 +188,7 @@ func (a *asking) wait(ctx context.Context, s *Store, p *part) bool {
 		case <-a.timer.C:
 			if more := a.patience(s, p); more > 0 {
 				a.timer.Reset(more)
+				a.due = s.now().Add(more)
 				continue
 			}
 		}
@@ -194,8 +215,19 @@ func (a *asking) patience(s *Store, p *part) time.Duration {
 	if more := end.Add(s.o.Budget).Sub(now); more > 0 {
 		return more
 	}
+	if sent := p.sentAt(); now.Sub(a.started) < s.o.CallTimeout && a.late(s, now) ||
+		now.Sub(a.started) < longestQueue*s.o.Budget && !sent.IsZero() && s.breaker.Flowing(sent, s.o.Budget) {
+		return s.o.Budget
+	}
 	s.servers.silence(p.slot)
 	return 0
+}
+
+// late reports whether this process did not come to its own work in time just
+// now: then the answer may be there, and nobody has come to read it.
+func (a *asking) late(s *Store, now time.Time) bool {
+	const tolerance = 2 * time.Millisecond
+	return now.Sub(a.due) > tolerance || s.o.Breaker.Heartbeat.Stalled(now.Add(-lateWithin*s.o.Budget)) > 0
 }
 
 // charged reports whether an enforced group was.

@@ -1,8 +1,10 @@
 package redisstore
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,15 +19,21 @@ type batch struct {
 	counters int
 	parts    []*part
 	keys     []string
-	places   map[string]int
+	places   map[keyKind]int
 	body     []byte
 	args     []any
-	text     bool // send the script, not its name
-	again    bool // nothing ran, and it is to be sent once more
+	text     bool      // send the script, not its name
+	again    bool      // nothing ran, and it is to be sent once more
 	first    time.Time // when it was sent first
 	began    time.Time // and last
 	took     error
 	reply    string
+}
+
+// keyKind is a key and what it is taken for.
+type keyKind struct {
+	key  string
+	kind byte
 }
 
 func (b *batch) reset() {
@@ -46,23 +54,29 @@ func (b *batch) add(p *part) {
 	b.slot, b.counters, b.parts = p.slot, b.counters+len(p.counters), append(b.parts, p)
 }
 
-// lay joins the parts' keys and numbers.
+// lay joins the parts' keys and numbers. The kinds of the keys come first, so
+// it names the keys before it copies the numbers. A key that two parts take for
+// different kinds is named for each, and will be broken for one of them.
 func (b *batch) lay() {
 	if b.places == nil {
-		b.places = map[string]int{}
+		b.places = map[keyKind]int{}
+	}
+	for _, p := range b.parts {
+		for i, key := range p.keys {
+			at := keyKind{key, p.kinds[i]}
+			if _, ok := b.places[at]; !ok {
+				b.keys = append(b.keys, key)
+				b.places[at] = len(b.keys)
+				b.body = binary.LittleEndian.AppendUint64(b.body, math.Float64bits(float64(p.kinds[i])))
+			}
+		}
 	}
 	for _, p := range b.parts {
 		from := len(b.body)
 		b.body = append(b.body, p.body...)
 		for _, at := range p.places {
-			key := p.keys[int(get(string(p.body[at:at+8]), 0))]
-			global, ok := b.places[key]
-			if !ok {
-				b.keys = append(b.keys, key)
-				global = len(b.keys)
-				b.places[key] = global
-			}
-			put(b.body, from+at, int64(global))
+			i := int(math.Float64frombits(binary.LittleEndian.Uint64(p.body[at:])))
+			put(b.body, from+at, int64(b.places[keyKind{p.keys[i], p.kinds[i]}]))
 		}
 	}
 }
@@ -75,7 +89,7 @@ func (b *batch) stamp(s *Store) {
 		b.first = b.began
 	}
 	deadline, known := s.clock.redis(b.began.Add(s.o.Budget))
-	from := 0
+	from := 8 * len(b.keys)
 	for _, p := range b.parts {
 		p.sent.Store(b.began.UnixNano())
 		for _, at := range p.deadlines {

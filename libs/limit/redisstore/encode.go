@@ -20,6 +20,10 @@ const (
 	codeSettle   = 9
 )
 
+// kindInteger is a key that holds a whole number; those of rates are of the
+// kind their code says.
+const kindInteger = 5
+
 // Suffixes of a quota's keys.
 const (
 	suffixConsumed  = ":c"
@@ -72,7 +76,7 @@ func (p *part) end(repeated bool) {
 func (p *part) guard(key string, sequence uint64) {
 	p.groups[len(p.groups)-1].guarded = true
 	p.number(codeSettle)
-	p.key(key)
+	p.key(key, kindInteger)
 	p.number(int64(sequence))
 }
 
@@ -100,7 +104,7 @@ func (p *part) add(prefix string, c *limit.Counter, index int, now time.Time) (r
 		code = codeSliding
 	}
 	p.number(code)
-	repeated = p.key(key)
+	repeated = p.key(key, byte(code))
 	p.numbers(c.Cost, capacity, c.Window.Microseconds(), usedAt(c))
 	return repeated
 }
@@ -116,7 +120,7 @@ func usedAt(c *limit.Counter) int64 {
 func (p *part) bucket(key string, c *limit.Counter, capacity int64) (repeated bool) {
 	if c.Limit == 0 {
 		p.number(codeNever)
-		p.key(key) // a call needs a key; this one is not looked at
+		p.key(key, codeGCRA) // a call needs a key; this one is not looked at
 		p.number(c.Cost)
 		return false
 	}
@@ -136,7 +140,7 @@ func (p *part) bucket(key string, c *limit.Counter, capacity int64) (repeated bo
 		cost, costRem = limit.MaxRefill.Microseconds(), 0
 	}
 	p.number(code)
-	repeated = p.key(key)
+	repeated = p.key(key, byte(code))
 	p.numbers(c.Cost, capacity, c.Limit, burst, burstRem, cost, costRem)
 	if code == codeBucket {
 		p.numbers(c.Window.Microseconds(), c.Burst)
@@ -171,9 +175,9 @@ func (p *part) quota(key string, c *limit.Counter, capacity int64, now time.Time
 		code = codeRollover
 	}
 	p.number(code)
-	repeated = p.key(name + suffixConsumed)
+	repeated = p.key(name+suffixConsumed, kindInteger)
 	p.numbers(c.Cost, capacity)
-	p.key(name + suffixRefunded)
+	p.key(name+suffixRefunded, kindInteger)
 	p.numbers(start, end, expiry, flag(c.Overdraws()))
 	if code == codeRollover {
 		p.rollover(key, name, c, b)
@@ -196,20 +200,20 @@ func (p *part) rollover(key, name string, c *limit.Counter, b period.Bounds) {
 	// Of the calendar in force then, which a change may have replaced.
 	last := c.Calendar.At(b.Start.Add(-time.Second))
 	old := key + ":" + last.Name()
-	p.key(name + suffixCarried)
-	p.key(old + suffixConsumed)
-	p.key(old + suffixRefunded)
-	p.key(old + suffixCarried)
+	p.key(name+suffixCarried, kindInteger)
+	p.key(old+suffixConsumed, kindInteger)
+	p.key(old+suffixRefunded, kindInteger)
+	p.key(old+suffixCarried, kindInteger)
 	granted := !c.Since.IsZero() && c.Since.Before(last.End)
 	p.numbers(c.Rollover, last.Prorate(c.Limit), flag(granted))
 }
 
 func (p *part) wallet(key string, c *limit.Counter, capacity int64) (repeated bool) {
 	p.number(codeWallet)
-	repeated = p.key(key + suffixConsumed)
+	repeated = p.key(key+suffixConsumed, kindInteger)
 	p.numbers(c.Cost, capacity)
-	p.key(key + suffixRefunded)
-	p.key(key + suffixForfeited)
+	p.key(key+suffixRefunded, kindInteger)
+	p.key(key+suffixForfeited, kindInteger)
 	p.number(flag(c.Overdraws()))
 	return repeated
 }

@@ -23,6 +23,9 @@ const (
 	// longestQueue, in budgets, is how long a decision waits for its turn while
 	// others are answered in time.
 	longestQueue = 10
+	// lateWithin, in budgets, is how long a stall of this process excuses an
+	// answer that has not been read.
+	lateWithin = 10
 )
 
 // Options say how the store behaves; the zero value is usable.

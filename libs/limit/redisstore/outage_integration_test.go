@@ -5,7 +5,6 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,71 +153,4 @@ func TestBrokenKeysOnRedis(t *testing.T) {
 	if n := used(t, s); n != 0 {
 		t.Errorf("%d units charged", n)
 	}
-}
-
-func benchmarkDecide(b *testing.B, counters []limit.Counter) {
-	addr, prefix := servertest.Redis(b)
-	s := newStore(b, newClient(b, addr), Options{KeyPrefix: prefix})
-	b.ReportAllocs()
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if _, err := s.Decide(context.Background(), counters); err != nil {
-				b.Error(err)
-				return
-			}
-		}
-	})
-	b.StopTimer()
-	// What a call costs Redis itself, beside the wait of the caller.
-	start := time.Now()
-	const calls = 2000
-	client := newClient(b, addr)
-	before := scriptCost(b, client)
-	for range calls {
-		if _, err := s.Decide(context.Background(), counters); err != nil {
-			b.Fatal(err)
-		}
-	}
-	after := scriptCost(b, client)
-	b.ReportMetric(float64(after.micros-before.micros)/float64(after.calls-before.calls), "redis-µs/call")
-	b.ReportMetric(float64(time.Since(start).Microseconds())/calls, "alone-µs/call")
-}
-
-func BenchmarkDecideGCRA(b *testing.B) { benchmarkDecide(b, []limit.Counter{gcra(1<<30, 1<<30)}) }
-
-func BenchmarkDecideQuota(b *testing.B) { benchmarkDecide(b, []limit.Counter{quota(1 << 50)}) }
-
-func BenchmarkDecideThree(b *testing.B) {
-	benchmarkDecide(b, []limit.Counter{gcra(1<<30, 1<<30), fixed(1 << 50), quota(1 << 50)})
-}
-
-type cost struct{ calls, micros int64 }
-
-// scriptCost reads INFO commandstats of EVALSHA.
-func scriptCost(b *testing.B, client redis.UniversalClient) (c cost) {
-	b.Helper()
-	info, err := client.InfoMap(context.Background(), "commandstats").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for field := range strings.SplitSeq(info["Commandstats"]["cmdstat_evalsha"], ",") {
-		name, value, _ := strings.Cut(field, "=")
-		switch name {
-		case "calls":
-			c.calls = parseInt(b, value)
-		case "usec":
-			c.micros = parseInt(b, value)
-		}
-	}
-	return c
-}
-
-func parseInt(b *testing.B, s string) int64 {
-	b.Helper()
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return n
 }

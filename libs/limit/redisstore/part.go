@@ -32,6 +32,7 @@ type part struct {
 	// keys are named once each; body is the groups' numbers, in which the byte
 	// offsets of places name keys of this part, of deadlines hold deadlines.
 	keys      []string
+	kinds     []byte // of keys, as the script has them
 	body      []byte
 	places    []int
 	deadlines []int
@@ -68,18 +69,19 @@ func (p *part) numbers(ns ...int64) {
 	}
 }
 
-// key appends a key's place; it reports whether the key was named before.
-func (p *part) key(key string) (named bool) {
+// key appends the place of a key of a kind; it reports whether the key was
+// named before.
+func (p *part) key(key string, kind byte) (named bool) {
 	at := -1
 	for i := range p.keys {
-		if p.keys[i] == key {
+		if p.keys[i] == key && p.kinds[i] == kind {
 			at, named = i, true
 			break
 		}
 	}
 	if at < 0 {
 		at = len(p.keys)
-		p.keys = append(p.keys, key)
+		p.keys, p.kinds = append(p.keys, key), append(p.kinds, kind)
 	}
 	p.places = append(p.places, len(p.body))
 	p.number(int64(at))
@@ -119,6 +121,7 @@ func (p *part) reset() {
 	clear(p.keys)
 	p.groups, p.counters, p.bounds, p.keys = p.groups[:0], p.counters[:0], p.bounds[:0], p.keys[:0]
 	p.index = p.index[:0]
+	p.kinds = p.kinds[:0]
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
 	p.err, p.reply, p.now, p.settle = nil, "", 0, false
 	p.state.Store(partWaiting)

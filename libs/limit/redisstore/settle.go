@@ -50,7 +50,7 @@ func (a *asking) settle(ctx context.Context, s *Store, id string, sequence uint6
 	a.laySettlement(s, id, sequence, counters, now)
 	first := len(a.parts)
 	a.ask(ctx, s, a.parts)
-	if now, again := a.misdated(); again {
+	if now, again := a.misdated(0); again {
 		a.laySettlement(s, id, sequence, counters, now)
 		a.ask(ctx, s, a.parts[first:])
 	}

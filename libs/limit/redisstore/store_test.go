@@ -68,6 +68,14 @@ func gcra(n, burst int64) limit.Counter {
 	return limit.Counter{Key: "{t:a}:t::m:gcra:60", Algorithm: limit.GCRA, Limit: n, Burst: burst, Window: time.Minute, Cost: 1}
 }
 
+func sliding(n int64) limit.Counter {
+	return limit.Counter{Key: "{t:a}:t::m:sliding:60", Algorithm: limit.SlidingWindow, Limit: n, Window: time.Minute, Cost: 1}
+}
+
+func bucket(n, burst int64) limit.Counter {
+	return limit.Counter{Key: "{t:a}:t::m:bucket:60", Algorithm: limit.TokenBucket, Limit: n, Burst: burst, Window: time.Minute, Cost: 1}
+}
+
 func quota(n int64) limit.Counter {
 	return limit.Counter{Key: "{t:a}:t::m:quota", Algorithm: limit.RenewingQuota, Limit: n, Cost: 1}
 }
@@ -265,16 +273,16 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// Stripped of its expiry a key gets it back, from a charge or from a denial.
+// Stripped of its expiry a live key gets it back: from each denial, from each
+// charge of a bucket, and of the others from one in sixteen.
 func TestStrippedExpiryComesBack(t *testing.T) {
 	t.Parallel()
-	for _, c := range []limit.Counter{fixed(2), gcra(2, 2), quota(2)} {
-		b := newBench(t)
-		for _, sends := range []int{1, 1, 1} { // charged, charged, denied
-			b.passes(sends, c)
+	for _, c := range []limit.Counter{fixed(20), sliding(20), gcra(20, 20), bucket(20, 20), quota(20)} {
+		for _, used := range []int{1, 20} { // to be charged, to be denied
+			b := newBench(t)
+			b.passes(used, c)
 			key := b.server.Keys()[0]
-			want := b.server.TTL(key)
-			if want == 0 {
+			if b.server.TTL(key) == 0 {
 				t.Fatalf("%s without expiry", key)
 			}
 			cmd := redis.NewClient(&redis.Options{Addr: b.server.Addr()})
@@ -282,9 +290,9 @@ func TestStrippedExpiryComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = cmd.Close()
-			b.passes(1, c)
+			b.passes(16, c)
 			if b.server.TTL(key) == 0 {
-				t.Errorf("%s did not get its expiry back", key)
+				t.Errorf("%s did not get its expiry back, %d used", key, used)
 			}
 		}
 	}
