@@ -7,16 +7,25 @@ import (
 	"log/slog"
 	"os"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
+// cleanEvery is how often old mirror records (one a second in each compacted
+// topic, some 20 KB a minute) and expired usage go. Not more often: a kill in
+// the moment a topic is written anew costs its records, though no more than the
+// relay can fill again.
+const cleanEvery = 10 * time.Minute
+
 // kafka is a broker in this process, with its log on disk.
 type kafka struct {
 	cluster *kfake.Cluster
 	addr    string
+	end     chan struct{}
+	ended   sync.WaitGroup
 }
 
 // startKafka opens the log in dir, or a new one. A log that cannot be read is
@@ -38,7 +47,26 @@ func startKafka(dir string, port int, log *slog.Logger) (*kafka, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start kafka: %w", err)
 	}
-	return &kafka{cluster: cluster, addr: cluster.ListenAddrs()[0]}, nil
+	k := &kafka{cluster: cluster, addr: cluster.ListenAddrs()[0], end: make(chan struct{})}
+	cluster.Compact() // what lies there from before need not be read
+	k.ended.Go(func() { k.clean(cleanEvery) })
+	return k, nil
+}
+
+// clean compacts, and deletes what is past its retention. The broker's own
+// timer begins only when a topic is made or changed, so it never runs on a log
+// that is there already.
+func (k *kafka) clean(every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			k.cluster.Compact()
+		case <-k.end:
+			return
+		}
+	}
 }
 
 // openKafka turns a panic of the library over a torn file into an error.
@@ -51,13 +79,13 @@ func openKafka(dir string, port int) (cluster *kfake.Cluster, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return kfake.NewCluster(
-		kfake.Ports(port), kfake.DataDir(dir),
-		// A mirror record a second lands in each compacted topic: the default of
-		// an hour between two compactions lets thousands pile up.
-		kfake.BrokerConfigs(map[string]string{"log.cleaner.backoff.ms": "60000"}),
-	)
+	return kfake.NewCluster(kfake.Ports(port), kfake.DataDir(dir))
 }
 
-// stop writes what is in memory and returns when the broker is gone.
-func (k *kafka) stop() { k.cluster.Close() }
+// stop writes what is in memory and returns when the broker is gone. Cleaning
+// ends first: a call to a closed cluster never returns.
+func (k *kafka) stop() {
+	close(k.end)
+	k.ended.Wait()
+	k.cluster.Close()
+}

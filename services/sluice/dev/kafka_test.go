@@ -137,3 +137,56 @@ func TestATornKafkaSegmentIsCutAtItsEnd(t *testing.T) {
 		t.Errorf("%d records, want 1; logged %s", got, logged)
 	}
 }
+
+// A log that is there already is compacted at the start, and again and again.
+func TestKafkaIsCompacted(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "kafka")
+	k, _ := openTestKafka(t, dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	client := kafkaClient(t, k)
+	policy := "compact"
+	if _, err := kadm.NewClient(client).CreateTopic(ctx, 1, 1, map[string]*string{"cleanup.policy": &policy}, "t"); err != nil {
+		t.Fatal(err)
+	}
+	write := func(client *kgo.Client, n int) {
+		t.Helper()
+		for range n {
+			if err := client.ProduceSync(ctx, kgo.KeySliceRecord([]byte("k"), []byte("v"))).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	start := func(client *kgo.Client) int64 {
+		t.Helper()
+		starts, err := kadm.NewClient(client).ListStartOffsets(ctx, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _ := starts.Lookup("t", 0)
+		return first.Offset
+	}
+	write(client, 5)
+	client.Close()
+	k.stop()
+
+	k, _ = openTestKafka(t, dir)
+	defer k.stop()
+	client = kafkaClient(t, k)
+	defer client.Close()
+	if got := start(client); got != 3 { // the broker leaves the last record alone
+		t.Errorf("the log begins at %d after a restart, want 3", got)
+	}
+	k.ended.Go(func() { k.clean(10 * time.Millisecond) })
+	write(client, 5)
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for start(client) != 8 {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			t.Fatalf("the log begins at %d, want 8", start(client))
+		}
+	}
+}
