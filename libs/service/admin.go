@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,8 +126,30 @@ func (a *Admin) routes() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	a.deps.Group.adminRoutes(mux)
+	index := indexOf(a.deps.Group.adminRoutes(mux))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		// A client that went away is not our error.
+		_, _ = io.WriteString(w, index)
+	})
 	return mux
+}
+
+// indexOf is what GET / says: each path of the port in a line.
+func indexOf(modules []string) string {
+	var b strings.Builder
+	b.WriteString(`The admin port of sluice. It has no login.
+
+/metrics        Prometheus metrics
+/healthz        the process lives
+/readyz         each module, and why it is not ready
+/debug/pprof/   profiles
+`)
+	for _, pattern := range modules {
+		fmt.Fprintln(&b, pattern)
+	}
+	b.WriteString("\nWhat a module serves below /debug/ is in its README.\n")
+	return b.String()
 }
 
 // readiness is the body of /readyz.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,6 +67,8 @@ func TestAdminAnswers(t *testing.T) {
 		"/metrics":                       "go_goroutines",
 		"/debug/pprof/cmdline":           "service.test",
 		"/debug/gateway/tables/rules.v1": "rules.v1",
+		"/":                              "/metrics",
+		"/?":                             "\n/debug/gateway/\n",
 		"/debug/pprof/goroutine?debug=1": "goroutine profile",
 	} {
 		if status, body := get(t, client, base+path); status != http.StatusOK || !strings.Contains(body, want) {
@@ -106,5 +109,35 @@ func TestAdminPortInUseIsSaidByName(t *testing.T) {
 	_, err = NewAdmin(AdminConfig{Listen: taken.Addr().String()}, AdminDeps{Group: newGroup(t), Registry: NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.HasPrefix(err.Error(), "admin port: ") || !strings.Contains(err.Error(), taken.Addr().String()) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// named answers its name at a route that the admin port serves at its root too.
+type named struct {
+	*inspected
+	name string
+}
+
+func (r named) AdminRoutes(mux *http.ServeMux) {
+	mux.HandleFunc("POST /v1/explain", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, r.name) })
+}
+
+func (r named) RootAdminRoutes() []string { return []string{"POST /v1/explain"} }
+
+func TestOfTwoModulesWithOneRootRouteTheFirstHasIt(t *testing.T) {
+	t.Parallel()
+	module := func(name string) Module {
+		return Module{Name: name, New: func() (Runner, error) { return named{&inspected{}, name}, nil }}
+	}
+	mux := http.NewServeMux()
+	newGroup(t, module("gateway"), module("gateway-2")).adminRoutes(mux)
+	for path, want := range map[string]string{
+		"/v1/explain": "gateway", "/debug/gateway/v1/explain": "gateway", "/debug/gateway-2/v1/explain": "gateway-2",
+	} {
+		answer := httptest.NewRecorder()
+		mux.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, path, nil))
+		if answer.Body.String() != want {
+			t.Errorf("%s: %d %q, want %q", path, answer.Code, answer.Body, want)
+		}
 	}
 }

@@ -78,13 +78,16 @@ func (g *Group) Run(ctx context.Context) error {
 		g.start(ctx, m)
 	}
 	g.phase.CompareAndSwap(phaseNew, phaseRunning)
+	stopReporting := g.reporting()
 
 	var cause error
 	select {
 	case <-ctx.Done():
+		stopReporting()
 		g.phase.Store(phaseStopping)
 		g.drain()
 	case m := <-g.exited:
+		stopReporting()
 		g.phase.Store(phaseStopping)
 		cause = m.unexpected()
 		g.log.Error("a module ended, stopping all", "module", m.name, "error", cause)
@@ -208,14 +211,31 @@ func (g *Group) Ready() error {
 	return errors.Join(errs...)
 }
 
-// adminRoutes mounts the modules' own admin routes.
-func (g *Group) adminRoutes(mux *http.ServeMux) {
+// adminRoutes mounts the modules' own admin routes and returns where, in
+// patterns as a mux takes them.
+func (g *Group) adminRoutes(mux *http.ServeMux) (mounted []string) {
+	taken := map[string]bool{}
 	for _, m := range g.members {
-		if h, ok := m.runner.(AdminHandler); ok {
-			own := http.NewServeMux()
-			h.AdminRoutes(own)
-			prefix := "/debug/" + m.name
-			mux.Handle(prefix+"/", http.StripPrefix(prefix, own))
+		h, ok := m.runner.(AdminHandler)
+		if !ok {
+			continue
+		}
+		own := http.NewServeMux()
+		h.AdminRoutes(own)
+		prefix := "/debug/" + m.name
+		mux.Handle(prefix+"/", http.StripPrefix(prefix, own))
+		mounted = append(mounted, prefix+"/")
+		root, ok := m.runner.(RootAdminHandler)
+		if !ok {
+			continue
+		}
+		for _, pattern := range root.RootAdminRoutes() {
+			if !taken[pattern] {
+				mux.Handle(pattern, own)
+				taken[pattern] = true
+				mounted = append(mounted, pattern)
+			}
 		}
 	}
+	return mounted
 }

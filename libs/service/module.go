@@ -27,6 +27,14 @@ type AdminHandler interface {
 	AdminRoutes(mux *http.ServeMux)
 }
 
+// RootAdminHandler is optional on a Runner beside AdminHandler: patterns of its
+// AdminRoutes that people know without knowing the module, such as
+// "POST /v1/explain", and that the admin port serves at its root as well. Of
+// several modules with one pattern the first has it.
+type RootAdminHandler interface {
+	RootAdminRoutes() []string
+}
+
 // Module is one row of the table a process is made of.
 type Module struct {
 	// Name is unique in the process; it is in logs, errors and /readyz.
