@@ -2,6 +2,7 @@ package breaker_test
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -88,5 +89,34 @@ func TestNilHeartbeatKnowsNoStall(t *testing.T) {
 	var h *breaker.Heartbeat
 	if h.Stalled(time.Time{}) != 0 {
 		t.Error("nil knows of a stall")
+	}
+}
+
+// Beats that go through a pipe are beats, and end with their context.
+func TestBeatsThroughThePoller(t *testing.T) {
+	t.Parallel()
+	var c skewed
+	h := breaker.NewHeartbeat(time.Millisecond, c.now).ThroughPoller()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	// A jump of the clock is a stall that began after the last beat: once it is
+	// over, and not before, it is remembered with its end.
+	began := c.now()
+	for h.Stalled(began) == 0 { // until it beats
+		c.stall(10 * time.Millisecond)
+		runtime.Gosched()
+	}
+	c.stall(time.Hour)
+	deadline := time.Now().Add(10 * time.Second)
+	for ended := c.now(); h.Stalled(ended) > 0 || h.Stalled(began) < time.Hour; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("stalled for %s since the beginning, %s since the end", h.Stalled(began), h.Stalled(ended))
+		}
+		ended = c.now()
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
