@@ -26,34 +26,58 @@ func (c *Cache[V]) away(ctx context.Context, f *flight[V]) outcome[V] {
 type unlockedRun[V any] struct {
 	done chan struct{}
 	out  outcome[V]
+	old  bool // the key was invalidated since it began; guarded by the shard
+	gen  uint64
 }
 
 // unlocked loads without the fleet: Redis is away or not used at all.
 func (c *Cache[V]) unlocked(ctx context.Context, f *flight[V]) outcome[V] {
-	s := c.shard(f.key)
-	s.mu.Lock()
-	run := s.unlocked[f.key]
-	mine := run == nil
-	if mine {
-		run = &unlockedRun[V]{done: make(chan struct{})}
-		s.unlocked[f.key] = run
-	}
-	s.mu.Unlock()
-	if !mine {
+	for {
+		c.look(f)
+		run, mine := c.unlockedRun(f.key)
+		if mine {
+			run.out = c.loadUnlocked(ctx, f)
+			c.endUnlocked(f.key, run)
+			return run.out
+		}
 		f.batch.leave()
 		select {
 		case <-run.done:
-			return joined(f, run.out)
 		case <-ctx.Done():
 			return c.instead(f, nil, c.endOf(ctx))
 		}
+		if !c.outdated(f, run) {
+			return joined(f, run.out)
+		}
 	}
-	run.out = c.loadUnlocked(ctx, f)
+}
+
+func (c *Cache[V]) unlockedRun(key string) (run *unlockedRun[V], mine bool) {
+	s := c.shard(key)
 	s.mu.Lock()
-	delete(s.unlocked, f.key)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if run = s.unlocked[key]; run != nil {
+		return run, false
+	}
+	run = &unlockedRun[V]{done: make(chan struct{}), gen: c.gen.Load()}
+	s.unlocked[key] = run
+	return run, true
+}
+
+func (c *Cache[V]) endUnlocked(key string, run *unlockedRun[V]) {
+	s := c.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.unlocked, key)
 	close(run.done)
-	return run.out
+}
+
+// outdated reports whether the run began before an invalidation that f's callers may have asked after.
+func (c *Cache[V]) outdated(f *flight[V], run *unlockedRun[V]) bool {
+	s := c.shard(f.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return run.old || run.gen < f.looked.gen
 }
 
 // joined is another flight's outcome: its load was not ours.
@@ -67,7 +91,7 @@ func joined[V any](f *flight[V], o outcome[V]) outcome[V] {
 	}
 	if o.it != nil {
 		own := *o.it
-		own.gen = f.gen
+		own.gen = f.looked.gen
 		o.it = &own
 	}
 	return o
@@ -87,6 +111,7 @@ func (c *Cache[V]) loadUnlocked(ctx context.Context, f *flight[V]) outcome[V] {
 			return c.instead(f, c.peekAway(f), c.endOf(ctx))
 		}
 	}
+	c.look(f)
 	v, took, err := c.load(ctx, f)
 	if err != nil && (!errors.Is(err, ErrNotFound) || c.opts.NegativeTTL < 0) {
 		return c.failedUnlocked(f, err)

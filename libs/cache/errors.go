@@ -19,8 +19,6 @@ var (
 	ErrSourceDown = errors.New("source is down")
 	// ErrNested is returned to a loader that asks, directly or by way of other keys, for the key it loads.
 	ErrNested = errors.New("nested load of the same key")
-	// ErrSuperseded ends a run whose values were invalidated again and again while it loaded.
-	ErrSuperseded = errors.New("invalidated while loading")
 	// ErrUnavailable is returned by Invalidate and Clear while Redis cannot be reached: nothing was invalidated
 	// elsewhere, the caller must repeat it.
 	ErrUnavailable = errors.New("cache store unavailable")

@@ -42,3 +42,9 @@ var (
 
 // Memory is how long failures in a row are counted.
 const Memory time.Duration = failureMemory
+
+// Heard reports whether an invalidation of the key was heard.
+func Heard[V any](c *Cache[V], key string) bool {
+	_, ok := c.barriers.GetIfPresent(key)
+	return ok
+}

@@ -66,30 +66,6 @@ func TestEarlyRefresherCancels(t *testing.T) {
 	wants(t, get(t, a, "k"), "k@1", cache.HitL1)
 }
 
-// A TTL that ends before the waiters wake: they get the value of the run they waited for.
-func TestTTLShorterThanTheWakeUp(t *testing.T) {
-	t.Parallel()
-	s := newStand(t)
-	var src source
-	set := func(o *options) { o.Load, o.TTL = src.load, time.Millisecond }
-	a, b := s.node(set), s.node(set)
-	begun, release := src.held()
-	near, far := make(chan string, 1), make(chan string, 1)
-	go func() { near <- get(t, a, "k").Value }()
-	await(t, begun, "the load")
-	go func() { far <- get(t, b, "k").Value }()
-	eventually(t, "the other process to wait", func() bool { return cache.Paused(b, "k") })
-	release()
-	for _, ch := range []chan string{near, far} {
-		if v := await(t, ch, "a waiter"); v != "k@0" {
-			t.Errorf("got %q", v)
-		}
-	}
-	if n := src.loads.Load(); n != 1 {
-		t.Errorf("%d loads", n)
-	}
-}
-
 // Redis away: memory and stale values go on within their limits, loads are one a key and few in all.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()

@@ -22,11 +22,19 @@ type flight[V any] struct {
 	// Guarded by the shard.
 	waiters int
 	paused  bool  // it waits for another process
-	barrier int64 // the newest invalidation heard while it flew
-	cleared int64 // the newest hard one
-	dirty   bool  // one was heard since this attempt began
-	gen     uint64
+	heard   mark  // invalidations heard while it flew
+	looked  mark  // those heard when what it found was read
+	barrier int64 // the fence of the newest
 }
+
+// mark is a place in the order of what invalidated a key here: messages, and losses of all of L1.
+type mark struct {
+	messages int
+	gen      uint64
+}
+
+// covers reports whether what was read at m is good for one who asked at asked: nothing was invalidated between.
+func (m mark) covers(asked mark) bool { return m.messages >= asked.messages && m.gen >= asked.gen }
 
 // outcome is how a flight ended.
 type outcome[V any] struct {
@@ -38,17 +46,8 @@ type outcome[V any] struct {
 	waited bool // another one did
 	alone  bool // private: only the caller that began the flight may have it
 	nobody bool // private of late: everybody loads alone
-}
-
-// after is o, found by another attempt of the flight that had found earlier: a load that was made stays this flight's.
-func (o outcome[V]) after(earlier outcome[V]) outcome[V] {
-	if earlier.led || earlier.waited {
-		o.led, o.waited = o.led || earlier.led, o.waited || earlier.waited
-		if o.source == HitL2 || o.source == Coalesced {
-			o.source = earlier.source
-		}
-	}
-	return o
+	newest bool // it is younger than every invalidation heard
+	at     mark // when it was read
 }
 
 func failed[V any](err error) outcome[V] { return outcome[V]{err: err} }
@@ -80,22 +79,32 @@ func (c *Cache[V]) shard(key string) *shard[V] {
 	return &c.shards[maphash.String(c.seed, key)%shardCount]
 }
 
-// join returns the key's read flight and whether this call began it.
-func (c *Cache[V]) join(ctx context.Context, key string, load Loader[V], m *member[V]) (f *flight[V], first bool, err error) {
+// ticket is a caller's place in a flight.
+type ticket[V any] struct {
+	f     *flight[V]
+	first bool // it began the flight
+	asked mark
+}
+
+// join puts the caller into the key's read flight.
+func (c *Cache[V]) join(ctx context.Context, key string, load Loader[V], m *member[V]) (ticket[V], error) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f = s.reads[key]; f != nil {
+	gen := c.gen.Load()
+	if f := s.reads[key]; f != nil {
 		f.waiters++
-		return f, false, nil
+		f.heard.gen = gen
+		return ticket[V]{f: f, asked: f.heard}, nil
 	}
 	if !c.begin() {
-		return nil, false, ErrClosed
+		return ticket[V]{}, ErrClosed
 	}
-	f = &flight[V]{key: key, load: load, batch: m, waiters: 1, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	f := &flight[V]{key: key, load: load, batch: m, waiters: 1, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	f.heard.gen = gen
 	s.reads[key] = f
 	go c.fly(ctx, f)
-	return f, true, nil
+	return ticket[V]{f: f, first: true, asked: f.heard}, nil
 }
 
 // refresh begins a refresh flight unless there is one or failures hold it back. Nobody waits for it.
@@ -119,35 +128,41 @@ func (c *Cache[V]) slow(ctx context.Context, key string, load Loader[V], m *memb
 	if isNested(ctx, c, key) {
 		return Result[V]{}, ErrNested
 	}
-	if err := ctx.Err(); err != nil {
-		return Result[V]{}, err
+	for {
+		if err := ctx.Err(); err != nil {
+			return Result[V]{}, err
+		}
+		t, err := c.join(ctx, key, load, m)
+		if err != nil {
+			return Result[V]{}, err
+		}
+		if !t.first {
+			m.leave()
+		}
+		select {
+		case <-t.f.done:
+		case <-ctx.Done():
+			c.metrics.errors.Inc()
+			return Result[V]{}, ctx.Err()
+		}
+		if o := &t.f.out; o.it == nil || o.newest || o.at.covers(t.asked) {
+			return c.landed(ctx, t, load)
+		}
+		// It had read what was invalidated before this caller asked. Those who asked earlier have got it, so the
+		// next flight is this one's.
 	}
-	f, first, err := c.join(ctx, key, load, m)
-	if err != nil {
-		return Result[V]{}, err
-	}
-	if !first {
-		m.leave()
-	}
-	return c.await(ctx, f, first, load)
 }
 
-// await waits for a flight that was joined.
-func (c *Cache[V]) await(ctx context.Context, f *flight[V], first bool, load Loader[V]) (Result[V], error) {
-	select {
-	case <-f.done:
-	case <-ctx.Done():
-		c.metrics.errors.Inc()
-		return Result[V]{}, ctx.Err()
-	}
-	o := f.out
+// landed is the outcome of a caller's flight for this caller.
+func (c *Cache[V]) landed(ctx context.Context, t ticket[V], load Loader[V]) (Result[V], error) {
+	o := t.f.out
 	switch {
-	case o.nobody || o.alone && !first:
-		return c.direct(ctx, f.key, load)
+	case o.nobody || o.alone && !t.first:
+		return c.direct(ctx, t.f.key, load)
 	case o.err != nil:
 		c.metrics.errors.Inc()
 		return Result[V]{}, o.err
-	case o.source == Miss && !first:
+	case o.source == Miss && !t.first:
 		o.source = Coalesced
 	}
 	return c.serve(o.it, o.source, c.clock())
@@ -160,45 +175,34 @@ func (c *Cache[V]) fly(caller context.Context, f *flight[V]) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(caller), c.opts.WaitTimeout, ErrWaitTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.base, cancel)()
-	ctx = nest(ctx, c, f.key)
-	var o outcome[V]
-	for try := 0; ; try++ {
-		c.clean(f)
-		o = c.resolve(ctx, f, try).after(o)
-		if c.land(f, o, try) {
-			break
-		}
-	}
+	o := c.resolve(nest(ctx, c, f.key), f)
+	c.land(f, o)
 	if o.it != nil && o.source == Stale && o.it.err == nil && !f.refresh {
 		c.refresh(caller, f.key, o.it, f.load)
 	}
 }
 
-// clean begins an attempt: what is invalidated from here on is younger than what the attempt finds.
-func (c *Cache[V]) clean(f *flight[V]) {
+// look marks the instant before Redis or the source is asked: what is invalidated from here on is younger than the
+// answer. It returns L1's generation.
+func (c *Cache[V]) look(f *flight[V]) uint64 {
 	s := c.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.dirty, f.gen = false, c.gen.Load()
+	f.heard.gen = c.gen.Load()
+	f.looked = f.heard
+	return f.looked.gen
 }
 
-// maxTries bounds the attempts of a flight whose findings are invalidated under its hands.
-const maxTries = 4
-
-// land ends the flight, unless what it found was invalidated meanwhile: then those who joined after the invalidation
-// must not get it, and it flies again.
-func (c *Cache[V]) land(f *flight[V], o outcome[V], try int) bool {
+// land ends the flight. What was invalidated meanwhile does not go to L1, and not to those who asked after that.
+func (c *Cache[V]) land(f *flight[V], o outcome[V]) {
 	s := c.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.it != nil && c.overtaken(f, o.it) {
-		if try+1 < maxTries {
-			return false
-		}
-		o = failed[V](ErrSuperseded)
-	}
 	delete(s.flights(f.refresh), f.key)
-	if o.it != nil && o.store && c.l1 != nil {
+	f.heard.gen = c.gen.Load()
+	o.at = f.looked
+	o.newest = o.it != nil && o.it.fence > f.barrier && f.heard.gen == f.looked.gen && f.barrier > 0
+	if o.it != nil && o.store && c.l1 != nil && (o.newest || o.at.covers(f.heard)) {
 		c.l1.Set(f.key, o.it)
 	}
 	f.out = o
@@ -209,18 +213,6 @@ func (c *Cache[V]) land(f *flight[V], o outcome[V], try int) bool {
 	case o.waited:
 		c.metrics.follows.Observe(float64(f.waiters))
 	}
-	return true
-}
-
-// overtaken reports whether an invalidation is younger than it. The shard is locked.
-func (c *Cache[V]) overtaken(f *flight[V], it *item[V]) bool {
-	if f.gen != c.gen.Load() {
-		return true
-	}
-	if it.fence == 0 { // loaded without a lock: there is no order but ours
-		return f.dirty
-	}
-	return it.fence <= f.cleared || it.fence <= f.barrier && it.fresh(c.clock())
 }
 
 // signal wakes a flight that waits for another process.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Invalidate says that the source has changed: no value that was loaded, or began to load, before now is fresh any more
@@ -21,7 +22,7 @@ func (c *Cache[V]) Clear(ctx context.Context, key string) error {
 
 func (c *Cache[V]) invalidate(ctx context.Context, key string, hard bool) error {
 	if c.l2 == nil {
-		c.apply(key, 0, hard)
+		c.apply(key, heardBarrier{hard: hard})
 		return nil
 	}
 	// The barrier outlives every run that may be loading and every value that it makes stale.
@@ -29,30 +30,34 @@ func (c *Cache[V]) invalidate(ctx context.Context, key string, hard bool) error 
 	fence, err := c.l2.invalidate(ctx, key, hard, ttl)
 	if err != nil {
 		// At least this process does not go on with it.
-		c.apply(key, 0, hard)
+		c.apply(key, heardBarrier{hard: hard})
 		return fmt.Errorf("invalidate: %w", errors.Join(ErrUnavailable, err))
 	}
-	c.apply(key, fence, hard)
+	c.apply(key, heardBarrier{fence: fence, hard: hard, mine: true})
 	return nil
 }
 
 // apply forgets what this process holds that is older than the invalidation; fence 0 is younger than everything.
-func (c *Cache[V]) apply(key string, fence int64, hard bool) {
-	now := c.clock()
+func (c *Cache[V]) apply(key string, b heardBarrier) {
+	now, fence, hard := c.clock(), b.fence, b.hard
 	if fence > 0 {
-		c.barriers.Set(key, heardBarrier{fence: fence, at: now, hard: hard})
+		b.at = now
+		if old, ok := c.barriers.GetIfPresent(key); ok && old.fence == fence {
+			b.mine = b.mine || old.mine // our own message comes back
+		}
+		c.barriers.Set(key, b)
 	}
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, flights := range []map[string]*flight[V]{s.reads, s.refreshes} {
 		if f := flights[key]; f != nil {
-			f.dirty = true
+			f.heard.messages++
 			f.barrier = max(f.barrier, fence)
-			if hard {
-				f.cleared = max(f.cleared, fence)
-			}
 		}
+	}
+	if run := s.unlocked[key]; run != nil {
+		run.old = true
 	}
 	if c.l1 == nil {
 		return
@@ -74,4 +79,21 @@ func (c *Cache[V]) apply(key string, fence int64, hard bool) {
 func (c *Cache[V]) forget() {
 	c.gen.Add(1)
 	c.metrics.drops.Inc()
+}
+
+// reissueFor is how far back a Redis that failed over may have forgotten.
+const reissueFor = time.Minute
+
+// reissue repeats this process's late invalidations on a Redis that has forgotten some.
+func (c *Cache[V]) reissue(ctx context.Context) error {
+	since := c.clock() - int64(reissueFor)
+	for key, b := range c.barriers.All() {
+		if !b.mine || b.at < since {
+			continue
+		}
+		if err := c.invalidate(ctx, key, b.hard); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,7 +18,8 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 	if a.failure.kind == 'f' {
 		failures = a.failure.count
 	}
-	for range maxTries {
+	for try := 1; ; try++ {
+		c.look(f)
 		v, took, err := c.load(ctx, f)
 		if err != nil && (!errors.Is(err, ErrNotFound) || c.opts.NegativeTTL < 0) {
 			return c.endFailed(ctx, f, fence.Load(), failures, it, err), false
@@ -42,15 +43,26 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 			return c.ledTo(f, &e, v.Value, asked, c.opts.L1TTL), false
 		case status == writeLost:
 			c.metrics.lost.Inc()
-			return failed[V](ErrSuperseded), true
+			e.fence = 0
+			return c.ledTo(f, &e, v.Value, asked, standInTime), true
 		}
 		// Invalidated while it loaded: what it read may be older than the change. The lock stays, so there is
 		// still one load.
 		c.metrics.superseded.Inc()
+		if try == maxTries {
+			// Invalidations come faster than loads end. Those who asked before the last one may have the value.
+			_ = c.l2.fail(ctx, f.key, failure{kind: 's', fence: newer}, c.opts.Lease)
+			e.fence = 0
+			o = c.ledTo(f, &e, v.Value, asked, 0)
+			o.store = false
+			return o, false
+		}
 		fence.Store(newer)
 	}
-	return c.endFailed(ctx, f, fence.Load(), failures, it, ErrSuperseded), false
 }
+
+// maxTries bounds the loads of a run whose values are invalidated under its hands.
+const maxTries = 4
 
 func (c *Cache[V]) load(ctx context.Context, f *flight[V]) (Loaded[V], time.Duration, error) {
 	if f.load == nil {
@@ -111,7 +123,7 @@ func (c *Cache[V]) endFailed(ctx context.Context, f *flight[V], fence int64, bef
 		r.kind = 'n'
 	case answered:
 		r.kind = 'a'
-	case errors.Is(err, ErrSourceDown), errors.Is(err, ErrClosed), errors.Is(err, ErrSuperseded):
+	case errors.Is(err, ErrSourceDown), errors.Is(err, ErrClosed):
 		// Says nothing new about the source.
 	default:
 		var delay time.Duration
@@ -144,7 +156,7 @@ func (c *Cache[V]) endUnstored(ctx context.Context, f *flight[V], fence int64, v
 
 func (c *Cache[V]) unstored(f *flight[V], v V) outcome[V] {
 	now := c.clock()
-	return outcome[V]{it: &item[V]{value: v, gen: f.gen, written: now, expiry: now, stats: c.state(f.key)}, source: Miss}
+	return outcome[V]{it: &item[V]{value: v, gen: f.looked.gen, written: now, expiry: now, stats: c.state(f.key)}, source: Miss}
 }
 
 // errorText is what other processes learn of an error.

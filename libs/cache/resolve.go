@@ -7,13 +7,14 @@ import (
 )
 
 // resolve finds the value for a flight: in Redis; from the run that holds the lock; by a run of its own.
-func (c *Cache[V]) resolve(ctx context.Context, f *flight[V], try int) outcome[V] {
+func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
 	if c.l2 == nil {
 		return c.unlocked(ctx, f)
 	}
 	// A read looks first and takes the lock only when nothing it sees may be served.
-	take, seen, want := f.refresh || try > 0, f.seen, int64(0)
+	take, seen, want := f.refresh, f.seen, int64(0)
 	for polls := 0; ; polls++ {
+		c.look(f)
 		asked := c.clock()
 		a, err := c.l2.get(ctx, f.key, take, seen, want)
 		if err != nil {
@@ -35,6 +36,10 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V], try int) outcome[V
 		case statusUncacheable:
 			return c.uncacheable(ctx, f, a.failure.kind == 'p')
 		case statusFailed:
+			if a.failure.kind == 's' { // ended by invalidations: whoever leads next
+				want = 0
+				continue
+			}
 			return c.remoteFailure(f, it.plain(), a.failure, want > 0)
 		case statusLeader:
 			o, again := c.lead(ctx, f, &a, it.plain())
@@ -55,7 +60,7 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V], try int) outcome[V
 	}
 }
 
-// looked is an item and when Redis was asked for it.
+// looked is an item and when it was looked at.
 type looked[V any] struct {
 	item[V]
 	now int64
@@ -93,7 +98,7 @@ func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *looked[V] {
 		return nil
 	}
 	age := max(0, e.physical-a.left)
-	it := &looked[V]{item: c.item(f, &e, asked-int64(age), asked), now: asked}
+	it := &looked[V]{item: c.item(f, &e, asked-int64(age), asked), now: c.clock()}
 	if !e.negative {
 		if it.value, err = c.opts.Codec.Decode(e.payload); err != nil {
 			return nil
@@ -117,7 +122,7 @@ func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *looked[V] {
 // item is e in this process, without its value; now is when Redis was asked.
 func (c *Cache[V]) item(f *flight[V], e *envelope, written, now int64) item[V] {
 	it := item[V]{
-		negative: e.negative, fence: e.fence, gen: f.gen, written: written, expiry: written + int64(e.logical),
+		negative: e.negative, fence: e.fence, gen: f.looked.gen, written: written, expiry: written + int64(e.logical),
 		swr: int64(e.swr), sie: int64(e.sie), delta: e.delta, stats: c.state(f.key),
 		recheck: now + int64(c.opts.L1TTL), away: now + int64(c.opts.AwayLimit),
 	}
@@ -154,7 +159,7 @@ func (c *Cache[V]) instead(f *flight[V], it *item[V], err error) outcome[V] {
 	}
 	if it != nil && !it.negative && it.standsIn(now) {
 		marked, src := *it, HitL2
-		marked.gen, marked.failing = f.gen, now+int64(standInTime)
+		marked.gen, marked.failing = f.looked.gen, now+int64(standInTime)
 		marked.recheck = max(it.recheck, min(marked.failing, it.away))
 		if !it.fresh(now) {
 			marked.err, src = err, Stale
@@ -163,7 +168,7 @@ func (c *Cache[V]) instead(f *flight[V], it *item[V], err error) outcome[V] {
 	}
 	if c.opts.Fallback != nil {
 		if v, ok := c.opts.Fallback(f.key); ok {
-			return outcome[V]{it: &item[V]{value: v, gen: f.gen, written: now, expiry: now, err: err, stats: c.state(f.key)}, source: Fallback}
+			return outcome[V]{it: &item[V]{value: v, gen: f.looked.gen, written: now, expiry: now, err: err, stats: c.state(f.key)}, source: Fallback}
 		}
 	}
 	return failed[V](err)

@@ -91,6 +91,11 @@ func (c *Cache[V]) subscribed(ctx context.Context) error {
 		return fmt.Errorf("read epoch: %w", err)
 	}
 	h := &c.hears
+	if h.known && epoch < h.base+h.heard {
+		if err := c.reissue(ctx); err != nil {
+			return err
+		}
+	}
 	if !h.known || epoch != h.base+h.heard {
 		c.forget()
 	}
@@ -114,11 +119,11 @@ func (c *Cache[V]) hear(message string) {
 	case 's':
 		c.hears.heard++
 		c.metrics.soft.Inc()
-		c.apply(key, fence, false)
+		c.apply(key, heardBarrier{fence: fence})
 	case 'h':
 		c.hears.heard++
 		c.metrics.hard.Inc()
-		c.apply(key, fence, true)
+		c.apply(key, heardBarrier{fence: fence, hard: true})
 	}
 }
 
