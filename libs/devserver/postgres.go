@@ -25,6 +25,8 @@ type PostgresOptions struct {
 	PortHint string
 	// Database is made when missing; empty means "postgres".
 	Database string
+	// Discarded is called with an outside folder (see StartPostgres) that was deleted; nil tells nobody.
+	Discarded func(dir string)
 	// NoSync turns fsync off: faster, and safe against kill -9 of every process, not against a crash of the machine.
 	NoSync bool
 	// Settings are added to the command line and win over ours, for example "max_slot_wal_keep_size": "64MB".
@@ -52,7 +54,8 @@ func postgresURL(port int, database string) string {
 
 // StartPostgres makes the data folder when it is new, starts the server and returns when it answers. Root is refused
 // by Postgres, so root starts it as the user postgres (else nobody); the data then lies elsewhere when that user cannot
-// reach Dir. ctx bounds the wait only.
+// reach Dir. Such an outside folder lives as long as Dir: it is discarded when Dir was deleted meanwhile. ctx bounds the
+// wait only.
 func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	port, err := choosePort(ctx, "postgres", o.Port, o.PortHint)
 	if err != nil {
@@ -62,7 +65,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start postgres: %w", err)
 	}
-	dir, err := owner.reachable(o.Dir)
+	dir, err := owner.settle(ctx, o.Dir, o.Discarded)
 	if err != nil {
 		return nil, fmt.Errorf("start postgres: %w", err)
 	}

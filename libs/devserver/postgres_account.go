@@ -1,8 +1,6 @@
 package devserver
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/user"
@@ -41,26 +39,6 @@ func postgresOwner() (account, error) {
 		return account{}, fmt.Errorf("user %s: %w", u.Username, err)
 	}
 	return account{uid: uid, gid: gid, cred: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
-}
-
-// reachable makes a folder this account owns, at the wanted place if the account can get there, else at one that
-// depends on the wanted path alone, so that the next run finds its data again.
-func (a account) reachable(want string) (string, error) {
-	dir, err := filepath.Abs(want)
-	if err != nil {
-		return "", err
-	}
-	if a.cred != nil && !a.canReach(dir) {
-		sum := sha256.Sum256([]byte(dir))
-		dir = filepath.Join("/var/lib", "sluice-"+hex.EncodeToString(sum[:6]))
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	if a.cred == nil {
-		return dir, nil
-	}
-	return dir, os.Chown(dir, a.uid, a.gid)
 }
 
 // canReach says whether the account may pass through every folder above dir that exists.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -147,5 +148,66 @@ func TestPostgresDataLiesWhereItsUserCanReachIt(t *testing.T) {
 	}
 	if elsewhere := places[0] != want; elsewhere != (os.Geteuid() == 0) {
 		t.Errorf("data at %s for uid %d, asked for %s", places[0], os.Geteuid(), want)
+	}
+}
+
+// Deleting the wanted folder, or RemovePostgres, is the end of the data,
+// wherever they lie.
+func TestPostgresDataEndWithTheirFolder(t *testing.T) {
+	t.Parallel()
+	closed, err := os.MkdirTemp("", "sluice-closed-") // mode 0700, ours
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(closed) })
+	want := filepath.Join(closed, "data", "postgres")
+	var discarded []string
+	var dir string
+	// run starts a server, says whether the table of the run before is there, and makes it.
+	run := func() (kept bool) {
+		t.Helper()
+		pg, err := devserver.StartPostgres(t.Context(), devserver.PostgresOptions{
+			Dir: want, NoSync: true, Discarded: func(dir string) { discarded = append(discarded, dir) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pg.Kill)
+		dir = pg.Dir()
+		t.Cleanup(func() { _ = os.RemoveAll(pg.Dir()) })
+		conn, err := pgx.Connect(t.Context(), pg.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(t.Context())
+		if err := conn.QueryRow(t.Context(), "SELECT to_regclass('kept') IS NOT NULL").Scan(&kept); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), "CREATE TABLE IF NOT EXISTS kept ()"); err != nil {
+			t.Fatal(err)
+		}
+		if err := pg.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return kept
+	}
+	if run() || !run() || len(discarded) != 0 {
+		t.Fatalf("the second run does not have the data of the first; discarded %v", discarded)
+	}
+	if err := os.RemoveAll(filepath.Join(closed, "data")); err != nil {
+		t.Fatal(err)
+	}
+	if run() {
+		t.Error("the data are there though their folder was deleted")
+	}
+	if told := len(discarded) == 1 && discarded[0] == dir; told != (os.Geteuid() == 0) {
+		t.Errorf("told of %v for uid %d, data in %s", discarded, os.Geteuid(), dir)
+	}
+	deleted, err := devserver.RemovePostgres(t.Context(), want)
+	if err != nil || !slices.Contains(deleted, dir) || !slices.Contains(deleted, want) {
+		t.Errorf("deleted %v, %v; data in %s", deleted, err, dir)
+	}
+	if run() {
+		t.Error("the data are there though they were deleted")
 	}
 }
