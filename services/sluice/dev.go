@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -38,6 +37,8 @@ type devFlags struct {
 	postgres      int
 	redis         int
 	kafka         int
+	reset         bool
+	printConfig   bool
 }
 
 func newDev() *cobra.Command {
@@ -46,7 +47,9 @@ func newDev() *cobra.Command {
 		Use:   "dev",
 		Short: "Run everything on this machine, servers and demo data included",
 		Long: "Run all modules in one process, with PostgreSQL, Redis and Kafka of their own, a demo\n" +
-			"service behind the gateway and demo rules. For development only.",
+			"service behind the gateway and demo rules. For development only.\n\n" +
+			"It has a configuration of its own over the defaults (ports, tokens, identity\n" +
+			"headers): --print-config shows it, sluice config does not.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -59,6 +62,8 @@ func newDev() *cobra.Command {
 	flags.IntVar(&f.postgres, "postgres-port", 15432, "port of the PostgreSQL it starts (not started where postgres.url is configured)")
 	flags.IntVar(&f.redis, "redis-port", 16379, "port of the Redis it starts (not started where redis.counters.addr is configured)")
 	flags.IntVar(&f.kafka, "kafka-port", 19092, "port of the Kafka in process (not there where kafka.brokers is configured)")
+	flags.BoolVar(&f.reset, "reset", false, "delete all data of before, then start")
+	flags.BoolVar(&f.printConfig, "print-config", false, "print the configuration in force as YAML, secrets masked, and start nothing")
 	return cmd
 }
 
@@ -74,6 +79,9 @@ func (f *devFlags) run(cmd *cobra.Command) (err error) {
 	cfg := f.usageStore(loaded)
 	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	options := f.servers(loaded, log)
+	if f.printConfig {
+		return printDevConfig(cmd.OutOrStdout(), loaded, cfg, options)
+	}
 	if err := dev.CheckPorts(f.ports(cfg, options)); err != nil {
 		return err
 	}
@@ -83,6 +91,14 @@ func (f *devFlags) run(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	options.Dir = folder.Path
+	if f.reset {
+		if err := reset(cmd.Context(), cmd.OutOrStdout(), folder); err != nil {
+			return err
+		}
+	}
+	options.Discarded = func(dir string) {
+		fmt.Fprintf(cmd.OutOrStdout(), "discarded the PostgreSQL data in %s: they belonged to a data folder that was deleted\n", dir)
+	}
 
 	fmt.Fprintln(cmd.OutOrStdout(), "starting servers …")
 	servers, err := dev.StartServers(cmd.Context(), options)
@@ -113,7 +129,7 @@ func (f *devFlags) mode(seedToken string) map[string]any {
 		"gateway.listen":                local(8080),
 		"gateway.more":                  local(8081),
 		"gateway.identity.trustedCidrs": "127.0.0.0/8,::1/128",
-		"gateway.spool.dir":             filepath.Join(f.data, "spool"),
+		"gateway.spool.dir":             dev.Spool(f.data),
 		"demo.listen":                   local(9000),
 		"usage.store":                   config.UsagePostgres,
 	}

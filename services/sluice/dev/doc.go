@@ -13,7 +13,8 @@
 //   - Whatever can be seen to be in the way (a port, the folder) is said before
 //     anything starts, all of it at once.
 //   - Servers start before the first module and stop after the last; on kill -9
-//     they die with the process.
+//     they die with the process. One that dies alone is started again.
+//   - Data live as long as the data folder, also those that lie outside it.
 //   - The demo data is created once in the life of a database: what a user
 //     changed or deleted stays so.
 //   - A broken log of the in-process broker never prevents a start: it is moved

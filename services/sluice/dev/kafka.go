@@ -20,6 +20,9 @@ import (
 // relay can fill again.
 const cleanEvery = 10 * time.Minute
 
+// brokenKafka begins the ending of a log's name that was moved aside.
+const brokenKafka = ".broken-"
+
 // kafka is a broker in this process, with its log on disk.
 type kafka struct {
 	cluster *kfake.Cluster
@@ -34,7 +37,7 @@ type kafka struct {
 func startKafka(dir string, port int, log *slog.Logger) (*kafka, error) {
 	cluster, err := openKafka(dir, port)
 	if err != nil && !errors.Is(err, syscall.EADDRINUSE) {
-		aside := dir + ".broken-" + strconv.FormatInt(time.Now().Unix(), 10)
+		aside := dir + brokenKafka + strconv.FormatInt(time.Now().Unix(), 10)
 		if moved := os.Rename(dir, aside); moved != nil {
 			if errors.Is(moved, fs.ErrNotExist) {
 				return nil, fmt.Errorf("start kafka: %w", err)

@@ -3,9 +3,10 @@ package dev
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"net"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/devserver"
@@ -30,6 +31,9 @@ type ServerOptions struct {
 	Dir                                string
 	PostgresPort, RedisPort, KafkaPort int
 	Log                                *slog.Logger
+	// Discarded is called with a folder of old PostgreSQL data that was deleted
+	// because Dir was.
+	Discarded func(dir string)
 }
 
 // Servers are those that run for this sluice dev.
@@ -37,6 +41,7 @@ type Servers struct {
 	postgres *devserver.Postgres
 	redis    *redis
 	kafka    *kafka
+	nurses   []*nurse
 }
 
 // StartServers starts them one after another. After an error nothing runs.
@@ -51,19 +56,23 @@ func StartServers(ctx context.Context, o ServerOptions) (*Servers, error) {
 func (s *Servers) start(ctx context.Context, o ServerOptions) (err error) {
 	if o.PostgresPort != 0 {
 		s.postgres, err = devserver.StartPostgres(ctx, devserver.PostgresOptions{
-			Dir: filepath.Join(o.Dir, "postgres"), Port: o.PostgresPort, PortHint: hintPostgres, Database: database,
+			Dir: filepath.Join(o.Dir, folderPostgres), Port: o.PostgresPort, PortHint: hintPostgres, Database: database, Discarded: o.Discarded,
 		})
 		if err != nil {
 			return err
 		}
+		s.nurses = append(s.nurses, &nurse{name: "postgres", server: s.postgres, log: o.Log})
 	}
 	if o.RedisPort != 0 {
-		if s.redis, err = startRedis(ctx, filepath.Join(o.Dir, "redis"), o.RedisPort, o.Log); err != nil {
+		if s.redis, err = startRedis(ctx, filepath.Join(o.Dir, folderRedis), o.RedisPort, o.Log); err != nil {
 			return err
+		}
+		if s.redis.server != nil {
+			s.nurses = append(s.nurses, &nurse{name: "redis", server: s.redis.server, log: o.Log})
 		}
 	}
 	if o.KafkaPort != 0 {
-		if s.kafka, err = startKafka(filepath.Join(o.Dir, "kafka"), o.KafkaPort, o.Log); err != nil {
+		if s.kafka, err = startKafka(filepath.Join(o.Dir, folderKafka), o.KafkaPort, o.Log); err != nil {
 			return err
 		}
 	}
@@ -87,32 +96,16 @@ func (s *Servers) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Run implements service.Runner: the servers are up before and stop after all
-// modules, so there is nothing to do but wait.
-func (s *Servers) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
-}
-
-// Ready names a server that ended by itself.
-func (s *Servers) Ready() error {
-	var errs []error
-	if s.postgres != nil && ended(s.postgres.Done()) {
-		errs = append(errs, fmt.Errorf("postgres has ended; see %s", s.postgres.LogFile()))
+// Addresses are where the servers that these options start will listen; empty
+// for one that is not started.
+func (o ServerOptions) Addresses() (postgres, redis, kafka string) {
+	local := func(port int) string {
+		if port == 0 {
+			return ""
+		}
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	if s.redis != nil && s.redis.server != nil && ended(s.redis.server.Done()) {
-		errs = append(errs, fmt.Errorf("redis has ended; see %s", s.redis.server.LogFile()))
-	}
-	return errors.Join(errs...)
-}
-
-func ended(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
+	return local(o.PostgresPort), local(o.RedisPort), local(o.KafkaPort)
 }
 
 // Overrides are the configuration keys that the servers' addresses give.
