@@ -42,13 +42,21 @@ func (s *stack) storm(n int, path string, header map[string]string) map[int]int 
 func TestExactUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	s := running(t)
-	gcra := fixed("gcra", "/svc/gcra", 60)
-	gcra.Limit = &rules.Limit{Algorithm: rules.AlgorithmGCRA, Limit: number(60), Window: "1m", Burst: number(100)}
-	for _, rule := range []rules.Rule{fixed("fixed", "/svc/fixed", 100), quota("quota", "/svc/quota", 100), gcra} {
+	bucket := func(id, algorithm string) rules.Rule {
+		r := fixed(id, "/svc/"+id, 60)
+		r.Limit = &rules.Limit{Algorithm: algorithm, Limit: number(60), Window: "1m", Burst: number(100)}
+		return r
+	}
+	sliding := fixed("sliding", "/svc/sliding", 100)
+	sliding.Limit.Algorithm = rules.AlgorithmSlidingWindow
+	for _, rule := range []rules.Rule{
+		fixed("fixed", "/svc/fixed", 100), sliding, quota("quota", "/svc/quota", 100),
+		bucket("gcra", rules.AlgorithmGCRA), bucket("bucket", rules.AlgorithmTokenBucket),
+	} {
 		s.mustREST("POST", "/v1/rules", nil, rule, http.StatusCreated)
 	}
 	s.awaitEqualAll()
-	for _, path := range []string{"/svc/fixed", "/svc/quota"} {
+	for _, path := range []string{"/svc/fixed", "/svc/sliding", "/svc/quota"} {
 		before := s.served.Load()
 		codes := s.storm(1000, path, as("acme"))
 		if codes[200] != 100 || codes[429] != 900 {
@@ -58,11 +66,13 @@ func TestExactUnderConcurrency(t *testing.T) {
 			t.Errorf("%s: the service saw %d requests, want 100", path, got)
 		}
 	}
-	start := time.Now()
-	codes := s.storm(1000, "/svc/gcra", as("acme"))
-	most := 100 + int(time.Since(start).Seconds()) + 1
-	if codes[200] < 100 || codes[200] > most || codes[200]+codes[429] != 1000 {
-		t.Errorf("gcra: %v, want 100 to %d × 200 and the rest 429", codes, most)
+	for _, path := range []string{"/svc/gcra", "/svc/bucket"} {
+		start := time.Now()
+		codes := s.storm(1000, path, as("acme"))
+		most := 100 + int(time.Since(start).Seconds()) + 1
+		if codes[200] < 100 || codes[200] > most || codes[200]+codes[429] != 1000 {
+			t.Errorf("%s: %v, want 100 to %d × 200 and the rest 429", path, codes, most)
+		}
 	}
 }
 

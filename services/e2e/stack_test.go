@@ -109,7 +109,7 @@ func (s *stack) gateway(id string) *gate {
 			"spool":    map[string]any{"dir": s.t.TempDir()},
 			// Starting JVMs starve Redis on a small machine; what a slow Redis
 			// does is not what these tests ask.
-			"store": map[string]any{"timeout": "2s"},
+			"store": map[string]any{"budget": "2s", "timeout": "5s"},
 		},
 	})}
 	s.gates = append(s.gates, g)
