@@ -26,7 +26,7 @@ type counters struct {
 }
 
 func newCounters(id string, cfg Config, deps Deps, address func() string) (*counters, error) {
-	c := &counters{heartbeat: breaker.NewHeartbeat(0, deps.Now)}
+	c := &counters{heartbeat: breaker.NewHeartbeat(0, deps.Now).ThroughPoller()}
 	var err error
 	if c.store, err = redisstore.New(deps.Redis, redisstore.Options{
 		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout,

@@ -215,11 +215,11 @@ func (a *asking) patience(s *Store, p *part) time.Duration {
 	if more := end.Add(s.o.Budget).Sub(now); more > 0 {
 		return more
 	}
+	s.servers.silence(p.slot)
 	if sent := p.sentAt(); now.Sub(a.started) < s.o.CallTimeout && a.late(s, now) ||
 		now.Sub(a.started) < longestQueue*s.o.Budget && !sent.IsZero() && s.breaker.Flowing(sent, s.o.Budget) {
 		return s.o.Budget
 	}
-	s.servers.silence(p.slot)
 	return 0
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -162,9 +163,12 @@ var errAnswer = errors.New("answer is cut short")
 
 // hand gives each part its share of the answer.
 func (b *batch) hand(s *Store) {
-	at := 1
+	at, lost := 1, b.lost()
 	for _, p := range b.parts {
 		p.err, p.reply = b.took, b.reply
+		if lost && !p.settle {
+			s.counts.lost.Add(1)
+		}
 		if p.err == nil {
 			p.now = get(b.reply, 0)
 			at = p.locate(at)
@@ -176,6 +180,16 @@ func (b *batch) hand(s *Store) {
 			s.settleLate(p)
 		}
 	}
+}
+
+// lost reports a call that was sent, and never answered: whether it was charged
+// nobody knows.
+func (b *batch) lost() bool {
+	if b.took == nil || isReply(b.took) {
+		return false
+	}
+	var op *net.OpError
+	return !errors.As(b.took, &op) || op.Op != "dial"
 }
 
 // locate reads the statuses of the part's groups, which begin at a number of

@@ -25,7 +25,7 @@ const (
 	longestQueue = 10
 	// lateWithin, in budgets, is how long a stall of this process excuses an
 	// answer that has not been read.
-	lateWithin = 10
+	lateWithin = 2
 )
 
 // Options say how the store behaves; the zero value is usable.

@@ -61,13 +61,7 @@ func (p *part) undo(s *Store, other *part, g group) {
 // though its decision heard nothing, is given back.
 func (s *Store) settleLate(p *part) {
 	defer s.release(p)
-	switch {
-	case p.settle:
-		return
-	case p.err != nil:
-		if p.sent.Load() != 0 && !isReply(p.err) {
-			s.counts.lost.Add(1)
-		}
+	if p.settle || p.err != nil {
 		return
 	}
 	var back *part
