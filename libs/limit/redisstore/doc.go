@@ -1,23 +1,37 @@
-// Package redisstore is the limit.Store on Redis: one EVALSHA a decision.
+// Package redisstore is the limit.Store on Redis: the decisions that wait while
+// a call is under way travel together in the next one.
 //
 // # Model
 //
-// The script schemas/redis/decide.lua reads all counters, judges them by Redis
-// TIME and charges all of them or none; this package chooses keys and quota
-// periods, hands in numbers that were divided exactly beforehand, and derives
-// remaining, reset and retry-after from the state the script returns.
+// The script schemas/redis/decide.lua reads all counters of a call, judges its
+// decisions one upon the other by Redis TIME, and writes what changed. This
+// package chooses keys and quota periods, hands in numbers that were divided
+// exactly beforehand, and derives remaining, reset and retry-after from the
+// state the script returns.
+//
+// A decision is laid out as parts, one a slot (one Redis is one slot); a part
+// as groups of counters, each all or nothing: the enforced ones, and each one
+// judged apart (shadow, forced). Parts are queued for a server's lanes; each
+// lane is a call under way. A call takes what waits, up to 48 counters; none
+// waits for it to fill. Goroutines: a lane runs while there is work, a probe
+// while the breaker asks for one; Close waits for both.
 //
 // # Invariants
 //
 //   - A charge is never sent twice. The command opts out of go-redis's own
-//     retries; only answers that prove nothing ran are sent again: NOSCRIPT
-//     with the script's text, WRONG_PERIOD once with the period Redis is in.
-//   - A call ends within Options.Timeout, also when Redis is silent, and is not
-//     cut short by its caller's cancellation: an answer on its way is awaited.
-//   - Errors and silence open a breaker; then calls fail at once, and a probe
-//     in the background closes it again. No request pays for probing.
-//   - The gateway's clock does not matter: the offset to Redis is learned from
-//     every answer, and is used only to choose the first period to try.
+//     retries; sent again are only calls whose answer proves that nothing ran:
+//     NOSCRIPT (with the script's text), MOVED, ASK, TRYAGAIN, LOADING,
+//     READONLY, CLUSTERDOWN, MASTERDOWN, and once the script's own WRONG_PERIOD
+//     and LATE, with what the answer said of Redis's clock.
+//   - A decision ends within its budget (Options.Budget), also when Redis is
+//     silent. That ends the wait, not the connection: the call goes on, and
+//     what it charged for a decision that left is given back.
+//   - A call charges nothing past its deadline by Redis's clock, which is
+//     guessed from answers; our own clock does not matter.
+//   - Counters of several slots are charged in each, and given back where
+//     another denied: a twin may be denied meanwhile, nobody passes over a limit.
+//   - A settlement is applied once for each sequence number of its id.
 //
-// libs/rule makes the counters, services/gateway owns the client and the store.
+// libs/rule makes the counters, services/gateway owns the client and the store;
+// libs/breaker says when calls are not tried.
 package redisstore

@@ -28,6 +28,7 @@ const (
 type proxy struct {
 	addr   string
 	answer atomic.Int32
+	hold   atomic.Pointer[chan struct{}]
 	wg     sync.WaitGroup
 }
 
@@ -54,6 +55,16 @@ func newProxy(t testing.TB, to string) *proxy {
 	return p
 }
 
+// delay holds up answers until they are let go.
+func (p *proxy) delay() (open func()) {
+	hold := make(chan struct{})
+	p.hold.Store(&hold)
+	return sync.OnceFunc(func() {
+		p.hold.Store(nil)
+		close(hold)
+	})
+}
+
 func (p *proxy) serve(client net.Conn, to string) {
 	server, err := net.Dial("tcp", to)
 	if err != nil {
@@ -70,6 +81,9 @@ func (p *proxy) serve(client net.Conn, to string) {
 		n, err := server.Read(buf)
 		if err != nil {
 			return
+		}
+		if hold := p.hold.Load(); hold != nil {
+			<-*hold
 		}
 		switch p.answer.Load() {
 		case swallowAnswers:

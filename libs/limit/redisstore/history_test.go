@@ -49,6 +49,8 @@ type history struct {
 	run    string // separates the keys of rapid's runs
 
 	algorithms []limit.Algorithm
+	most       int // decisions in a call
+	steps      int
 	stripped   map[string]bool
 	clock      *atomic.Int64 // the store's own, µs
 	now        time.Time
@@ -63,7 +65,8 @@ func (h *history) set(t *rapid.T, now time.Time) {
 	}
 }
 
-// step draws time and counters, and demands one answer from both.
+// step draws a time and decisions, and demands one answer from both. Several
+// decisions travel in one call, one upon the other.
 func (h *history) step(t *rapid.T) {
 	jump := rapid.OneOf(
 		rapid.Just(time.Duration(0)),
@@ -73,21 +76,55 @@ func (h *history) step(t *rapid.T) {
 	if next := h.now.Add(jump); !next.Before(h.floor) {
 		h.set(t, next)
 	}
-	counters := rapid.SliceOfN(h.counter(), 1, 4).Draw(t, "counters")
+	decisions := rapid.SliceOfN(rapid.SliceOfN(h.counter(), 1, 4), 1, h.most).Draw(t, "decisions")
+	h.steps += len(decisions)
+	if len(decisions) == 1 {
+		got, err := h.store.Decide(t.Context(), decisions[0])
+		h.compare(t, decisions[0], got, err)
+		return
+	}
+	b := new(batch)
+	asked := make([]*asking, len(decisions))
+	for i, counters := range decisions {
+		asked[i] = new(asking)
+		asked[i].layOut(h.store, counters, h.now)
+		for _, p := range asked[i].parts {
+			b.add(p)
+		}
+	}
+	if len(b.parts) > 0 {
+		b.lay()
+		b.text = true
+		h.store.calls(nil, []*batch{b}, 1)
+		b.hand(h.store)
+	}
+	for i, counters := range decisions {
+		if !needsRedis(counters) {
+			h.compare(t, counters, limit.Decision{Allowed: true, States: freeStates(counters)}, nil)
+			continue
+		}
+		got, err := asked[i].judge(counters)
+		h.compare(t, counters, got, err)
+	}
+}
+
+// compare asks the model and demands what the store said.
+func (h *history) compare(t *rapid.T, counters []limit.Counter, got limit.Decision, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%+v: %v", counters, err)
+	}
 	want, err := h.model.Decide(t.Context(), counters)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := h.store.Decide(t.Context(), counters)
-	if err != nil {
-		t.Fatal(err)
+	if !needsRedis(counters) {
+		got.Now = want.Now // not asked: a guess
 	}
-	if free := !needsRedis(counters); free {
-		got.Now = want.Now // not asked: a guess, by a clock this test does not move
+	if got.Allowed == want.Allowed && got.Now.Equal(want.Now) && slices.Equal(got.States, want.States) {
+		return
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("at %s, %+v\nscript (+) differs from model (-):\n%s", h.now, counters, diff)
-	}
+	t.Fatalf("at %s, %+v\nscript (+) differs from model (-):\n%s", h.now, counters, cmp.Diff(want, got))
 }
 
 var everyAlgorithm = []limit.Algorithm{
@@ -219,20 +256,39 @@ func (h *history) strip(t *rapid.T) {
 	}
 }
 
-// checkHistories runs on a store whose own clock is Redis's: where it guesses
-// wrong, the groups of a decision may be asked in another order.
+// lives is where histories are lived: a store whose own clock is Redis's, since
+// where it guesses wrong the groups of a decision may be asked in another order.
+type lives struct {
+	store  *Store
+	client redis.UniversalClient
+	now    atomic.Int64 // µs
+	runs   int
+}
+
+func newLives(t testing.TB, client redis.UniversalClient, prefix string) *lives {
+	t.Helper()
+	l := &lives{client: client}
+	l.now.Store(epoch.UnixMicro())
+	l.store = newStore(t, client, Options{KeyPrefix: prefix, Now: func() time.Time { return time.UnixMicro(l.now.Load()) }})
+	useClock(t, l.store)
+	return l
+}
+
+// live lives one more, and returns how many decisions it had.
+func (l *lives) live(t *rapid.T, most int, algorithms ...limit.Algorithm) int {
+	l.runs++
+	h := &history{
+		store: l.store, clock: &l.now, client: l.client, run: "r" + strconv.Itoa(l.runs) + "{x}",
+		algorithms: algorithms, most: most,
+	}
+	h.model = limit.NewModel(func() time.Time { return h.now })
+	h.set(t, epoch)
+	t.Repeat(map[string]func(*rapid.T){"step": h.step, "expire": h.expire, "strip": h.strip})
+	return h.steps
+}
+
 func checkHistories(t *testing.T, client redis.UniversalClient, prefix string, algorithms ...limit.Algorithm) {
 	t.Helper()
-	var now atomic.Int64
-	now.Store(epoch.UnixMicro())
-	store := newStore(t, client, Options{KeyPrefix: prefix, Now: func() time.Time { return time.UnixMicro(now.Load()) }})
-	useClock(t, store)
-	run := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		run++
-		h := &history{store: store, clock: &now, client: client, run: "r" + strconv.Itoa(run) + "{x}", algorithms: algorithms}
-		h.model = limit.NewModel(func() time.Time { return h.now })
-		h.set(rt, epoch)
-		rt.Repeat(map[string]func(*rapid.T){"step": h.step, "expire": h.expire, "strip": h.strip})
-	})
+	l := newLives(t, client, prefix)
+	rapid.Check(t, func(t *rapid.T) { l.live(t, 6, algorithms...) })
 }
