@@ -3,23 +3,35 @@ package cache
 import (
 	"context"
 	"errors"
+	"time"
 )
 
-// away resolves a flight while Redis cannot be asked: what L1 holds goes on within AwayLimit and the stale limits; then
-// this process loads for itself.
-func (c *Cache[V]) away(ctx context.Context, f *flight[V]) outcome[V] {
+// away resolves a flight that Redis did not answer, since began: what L1 holds goes on within AwayLimit and the stale
+// limits; else, once it is sure that Redis is away and not one call lost, this process loads for itself. ok is false
+// when the flight should ask again.
+func (c *Cache[V]) away(ctx context.Context, f *flight[V], err error, began time.Time) (o outcome[V], ok bool) {
 	now := c.clock()
 	if it := c.peek(f.key); it != nil && now < it.away {
 		kept := *it
 		kept.recheck = min(now+int64(standInTime), it.away)
 		switch {
 		case it.fresh(now):
-			return outcome[V]{it: &kept, source: HitL1, store: true}
+			return outcome[V]{it: &kept, source: HitL1, store: true}, true
 		case it.revalidating(now) && !f.refresh:
-			return outcome[V]{it: &kept, source: Stale, store: true}
+			return outcome[V]{it: &kept, source: Stale, store: true}, true
 		}
 	}
-	return c.unlocked(ctx, f)
+	if unanswered(err) && c.l2.breaker.Closed() {
+		c.l2.breaker.Waiting(began)
+		if c.l2.breaker.Closed() {
+			if err := c.pause(ctx, f, 0, 0); err != nil {
+				return c.instead(f, nil, err), true
+			}
+			return o, false
+		}
+	}
+	c.metrics.redisUp.Set(0)
+	return c.unlocked(ctx, f), true
 }
 
 // unlockedRun is a load without a lock. A key has one at a time in this process, its read and its refresh flight together.

@@ -26,6 +26,7 @@ type Cache[V any] struct {
 	barriers *otter.Cache[string, heardBarrier]
 	metrics  *familyMetrics
 	source   *breaker.Breaker
+	beat     *breaker.Heartbeat // Run's; its own stalls are not Redis's silence
 	budget   retryBudget
 	slots    chan struct{} // loads without a lock
 
@@ -66,6 +67,7 @@ func New[V any](o Options[V]) (*Cache[V], error) {
 	c := &Cache[V]{
 		opts: o, metrics: o.Metrics.family(o.Family), seed: maphash.MakeSeed(), start: o.Now(), realTime: realTime,
 		source: breaker.New(breaker.Options{Errors: o.BreakerFailures, Silence: math.MaxInt64, ProbeEvery: o.BreakerProbe, Now: o.Now}),
+		beat:   breaker.NewHeartbeat(beatEvery, nil),
 		slots:  make(chan struct{}, o.MaxLoadsAway),
 		budget: retryBudget{ratio: o.RetryRatio, tokens: retryReserve},
 	}
@@ -78,10 +80,13 @@ func New[V any](o Options[V]) (*Cache[V], error) {
 		return nil, fmt.Errorf("cache: new: %w", err)
 	}
 	if o.Redis != nil {
-		c.l2 = newL2(o.Redis, o.Prefix+o.Family+":", o.RedisTimeout, o.Lease)
+		c.l2 = newL2(o.Redis, o.Prefix+o.Family+":", o.RedisTimeout, o.Lease, c.beat)
 	}
 	return c, nil
 }
+
+// beatEvery finds stalls that matter beside a Redis time-out.
+const beatEvery = 10 * time.Millisecond
 
 // rememberedKeys is how many keys' rates and failures a process knows at least; some 200 bytes each.
 const rememberedKeys = 4096

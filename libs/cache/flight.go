@@ -11,6 +11,7 @@ import (
 // Its goroutine belongs to the Cache and not to a caller, so that no caller's end is the run's.
 type flight[V any] struct {
 	key     string
+	owner   string // of its lock
 	load    Loader[V]
 	seen    int64 // a refresh wants something newer than this run; 0 is a read
 	refresh bool
@@ -172,6 +173,9 @@ func (c *Cache[V]) landed(ctx context.Context, t ticket[V], load Loader[V]) (Res
 func (c *Cache[V]) fly(caller context.Context, f *flight[V]) {
 	defer c.owned.Done()
 	defer f.batch.leave()
+	if c.l2 != nil {
+		f.owner = c.l2.owner()
+	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(caller), c.opts.WaitTimeout, ErrWaitTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.base, cancel)()

@@ -39,7 +39,7 @@ func newHistory(t *rapid.T, mini *miniredis.Miniredis, client redis.UniversalCli
 	h := &history{mini: mini, now: time.Unix(1_800_000_000, 0), owner: -1, runs: make([]*run, n)}
 	mini.SetTime(h.now)
 	for range n {
-		h.procs = append(h.procs, newL2(client, "h:", 10*time.Second, historyLease))
+		h.procs = append(h.procs, newL2(client, "h:", 10*time.Second, historyLease, nil))
 	}
 	return h
 }
@@ -48,7 +48,7 @@ func (h *history) ask(t *rapid.T, p int) {
 	if h.runs[p] != nil {
 		return
 	}
-	a, err := h.procs[p].get(context.Background(), "k", true, 0, 0)
+	a, err := h.procs[p].get(context.Background(), "k", h.procs[p].token, true, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (h *history) finish(t *rapid.T, p int) {
 		return
 	}
 	e := envelope{fence: r.fence, logical: 20 * time.Second, physical: 40 * time.Second, payload: fmt.Append(nil, r.version)}
-	status, fence, err := h.procs[p].write(context.Background(), "k", &e)
+	status, fence, err := h.procs[p].write(context.Background(), "k", h.procs[p].token, &e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (h *history) failRun(t *rapid.T, p int) {
 	if r == nil {
 		return
 	}
-	if err := h.procs[p].fail(context.Background(), "k", failure{kind: 'f', fence: r.fence, count: 1, text: "x"}, failureMemory); err != nil {
+	if err := h.procs[p].fail(context.Background(), "k", h.procs[p].token, failure{kind: 'f', fence: r.fence, count: 1, text: "x"}, failureMemory); err != nil {
 		t.Fatal(err)
 	}
 	if h.owner == p {
@@ -133,7 +133,7 @@ func (h *history) failRun(t *rapid.T, p int) {
 // crash is kill -9: the process forgets, the lock stays for the lease. Its successor has another token.
 func (h *history) crash(_ *rapid.T, p int) {
 	h.runs[p] = nil
-	h.procs[p] = newL2(h.procs[p].client, "h:", 10*time.Second, historyLease)
+	h.procs[p] = newL2(h.procs[p].client, "h:", 10*time.Second, historyLease, nil)
 }
 
 func (h *history) renew(t *rapid.T, p int) {
@@ -141,7 +141,7 @@ func (h *history) renew(t *rapid.T, p int) {
 	if r == nil {
 		return
 	}
-	mine, err := h.procs[p].renew(context.Background(), "k", r.fence)
+	mine, err := h.procs[p].renew(context.Background(), "k", h.procs[p].token, r.fence)
 	if err != nil {
 		t.Fatal(err)
 	}

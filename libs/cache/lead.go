@@ -12,7 +12,7 @@ import (
 func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V]) (o outcome[V], again bool) {
 	var fence atomic.Int64
 	fence.Store(a.fence)
-	stop := c.keepLock(ctx, f.key, &fence)
+	stop := c.keepLock(ctx, f, &fence)
 	defer stop()
 	failures := 0
 	if a.failure.kind == 'f' {
@@ -33,7 +33,7 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 		}
 		e.fence = fence.Load()
 		asked := c.clock()
-		status, newer, writeErr := c.l2.write(ctx, f.key, &e)
+		status, newer, writeErr := c.l2.write(ctx, f.key, f.owner, &e)
 		switch {
 		case writeErr != nil:
 			// Redis left while we loaded: the value is good for this process, in its own order.
@@ -51,7 +51,7 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 		c.metrics.superseded.Inc()
 		if try == maxTries {
 			// Invalidations come faster than loads end. Those who asked before the last one may have the value.
-			_ = c.l2.fail(ctx, f.key, failure{kind: 's', fence: newer}, c.opts.Lease)
+			_ = c.l2.fail(ctx, f.key, f.owner, failure{kind: 's', fence: newer}, c.opts.Lease)
 			e.fence = 0
 			o = c.ledTo(f, &e, v.Value, asked, 0)
 			o.store = false
@@ -92,7 +92,7 @@ func (c *Cache[V]) ledTo(f *flight[V], e *envelope, v V, now int64, recheck time
 
 // keepLock renews the lease until stop is called, which waits for the last renewal. A renewal that cannot be made is
 // tried again: whether the lock is still ours is for write to find out.
-func (c *Cache[V]) keepLock(ctx context.Context, key string, fence *atomic.Int64) (stop func()) {
+func (c *Cache[V]) keepLock(ctx context.Context, f *flight[V], fence *atomic.Int64) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -104,7 +104,7 @@ func (c *Cache[V]) keepLock(ctx context.Context, key string, fence *atomic.Int64
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				_, _ = c.l2.renew(ctx, key, fence.Load())
+				_, _ = c.l2.renew(ctx, f.key, f.owner, fence.Load())
 			}
 		}
 	}()
@@ -131,7 +131,7 @@ func (c *Cache[V]) endFailed(ctx context.Context, f *flight[V], fence int64, bef
 		ttl += delay
 	}
 	// When Redis is away the lease ends the lock.
-	_ = c.l2.fail(ctx, f.key, r, ttl)
+	_ = c.l2.fail(ctx, f.key, f.owner, r, ttl)
 	var o outcome[V]
 	if answered {
 		o = failed[V](err)
@@ -148,7 +148,7 @@ func (c *Cache[V]) endUnstored(ctx context.Context, f *flight[V], fence int64, v
 	if v.Private {
 		r.kind = 'p'
 	}
-	_ = c.l2.fail(ctx, f.key, r, c.opts.UncacheableTTL)
+	_ = c.l2.fail(ctx, f.key, f.owner, r, c.opts.UncacheableTTL)
 	o := c.unstored(f, v.Value)
 	o.led, o.alone = true, v.Private
 	return o

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -59,6 +60,9 @@ const (
 	writeSuperseded
 )
 
+// silences is how many time-outs without any answer are an outage.
+const silences = 3
+
 // failureMemory is how long failures in a row are counted after the last one's delay.
 const failureMemory = time.Minute
 
@@ -71,14 +75,15 @@ type l2 struct {
 	timeout time.Duration
 	lease   time.Duration
 	breaker *breaker.Breaker
-	token   string // of this Cache: the lock's owner
+	token   string // of this Cache
+	runs    atomic.Uint64
 }
 
-func newL2(client redis.UniversalClient, prefix string, timeout, lease time.Duration) *l2 {
+func newL2(client redis.UniversalClient, prefix string, timeout, lease time.Duration, beat *breaker.Heartbeat) *l2 {
 	return &l2{
 		client: client, prefix: prefix, channel: prefix + "events", timeout: timeout, lease: lease, token: rand.Text(),
-		// Silence shorter than a call's own time-out would open it on one slow call.
-		breaker: breaker.New(breaker.Options{Errors: 3, Silence: timeout}),
+		// One slow call is no outage: without the lock every process would load.
+		breaker: breaker.New(breaker.Options{Errors: 3, Silence: silences * timeout, Heartbeat: beat}),
 	}
 }
 
@@ -91,7 +96,10 @@ func (s *l2) keys(key string) []string {
 }
 
 // lockText is what a lock of that run holds.
-func (s *l2) lockText(fence int64) string { return fmt.Sprintf("l%016d%s", fence, s.token) }
+func lockText(fence int64, owner string) string { return fmt.Sprintf("l%016d%s", fence, owner) }
+
+// owner names a new run as the owner of locks: not the process, whose read and refresh flights are apart.
+func (s *l2) owner() string { return s.token + "-" + strconv.FormatUint(s.runs.Add(1), 36) }
 
 // answer is what get.lua found.
 type answer struct {
@@ -143,10 +151,10 @@ func decodeBarrier(s string) barrier {
 
 // get reads a key's state; with take it takes the lock where nothing newer than seen is fresh. want is the run that the
 // caller has waited for: its outcome is answered, fresh or not.
-func (s *l2) get(ctx context.Context, key string, take bool, seen, want int64) (answer, error) {
+func (s *l2) get(ctx context.Context, key, owner string, take bool, seen, want int64) (answer, error) {
 	var a answer
 	err := s.call(ctx, func(ctx context.Context) error {
-		raw, err := getScript.Run(ctx, s.client, s.keys(key), s.getArgs(take, seen, want)...).Slice()
+		raw, err := getScript.Run(ctx, s.client, s.keys(key), s.getArgs(owner, take, seen, want)...).Slice()
 		if err != nil {
 			return err
 		}
@@ -156,12 +164,12 @@ func (s *l2) get(ctx context.Context, key string, take bool, seen, want int64) (
 	return a, err
 }
 
-func (s *l2) getArgs(take bool, seen, want int64) []any {
+func (s *l2) getArgs(owner string, take bool, seen, want int64) []any {
 	t := 0
 	if take {
 		t = 1
 	}
-	return []any{t, s.token, s.lease.Milliseconds(), seen, want, failureMemory.Milliseconds()}
+	return []any{t, owner, s.lease.Milliseconds(), seen, want, failureMemory.Milliseconds()}
 }
 
 func decodeAnswer(raw []any) (answer, error) {
@@ -179,9 +187,9 @@ func decodeAnswer(raw []any) (answer, error) {
 }
 
 // renew reports whether the lock is still the run's.
-func (s *l2) renew(ctx context.Context, key string, fence int64) (mine bool, err error) {
+func (s *l2) renew(ctx context.Context, key, owner string, fence int64) (mine bool, err error) {
 	err = s.call(ctx, func(ctx context.Context) error {
-		n, err := renewScript.Run(ctx, s.client, s.keys(key)[3:], s.lockText(fence), s.lease.Milliseconds()).Int()
+		n, err := renewScript.Run(ctx, s.client, s.keys(key)[3:], lockText(fence, owner), s.lease.Milliseconds()).Int()
 		mine = n == 1
 		return err
 	})
@@ -189,10 +197,10 @@ func (s *l2) renew(ctx context.Context, key string, fence int64) (mine bool, err
 }
 
 // write stores e under the run of its fence and ends the run; when superseded the run goes on under the fence returned.
-func (s *l2) write(ctx context.Context, key string, e *envelope) (status int, fence int64, err error) {
-	err = s.call(ctx, func(ctx context.Context) error {
-		reply, err := writeScript.Run(ctx, s.client, s.keys(key), s.lockText(e.fence), e.encode(),
-			max(1, e.physical.Milliseconds()), s.lease.Milliseconds(), s.token, s.channel, wakeMessage(e.fence, key)).Int64Slice()
+func (s *l2) write(ctx context.Context, key, owner string, e *envelope) (status int, fence int64, err error) {
+	err = s.insist(ctx, func(ctx context.Context) error {
+		reply, err := writeScript.Run(ctx, s.client, s.keys(key), lockText(e.fence, owner), e.encode(),
+			max(1, e.physical.Milliseconds()), s.lease.Milliseconds(), owner, s.channel, wakeMessage(e.fence, key)).Int64Slice()
 		if err != nil {
 			return err
 		}
@@ -206,10 +214,10 @@ func (s *l2) write(ctx context.Context, key string, e *envelope) (status int, fe
 }
 
 // fail ends a run without a value; the record is kept for ttl.
-func (s *l2) fail(ctx context.Context, key string, f failure, ttl time.Duration) error {
-	return s.call(ctx, func(ctx context.Context) error {
+func (s *l2) fail(ctx context.Context, key, owner string, f failure, ttl time.Duration) error {
+	return s.insist(ctx, func(ctx context.Context) error {
 		keys := s.keys(key)
-		return failScript.Run(ctx, s.client, keys[2:], s.lockText(f.fence), f.encode(),
+		return failScript.Run(ctx, s.client, keys[2:], lockText(f.fence, owner), f.encode(),
 			max(1, ttl.Milliseconds()), s.channel, wakeMessage(f.fence, key)).Err()
 	})
 }
@@ -271,6 +279,22 @@ func (s *l2) call(ctx context.Context, do func(context.Context) error) error {
 	}
 	return nil
 }
+
+// insist makes a call that may be made twice again when no answer came: a leader's last word is worth more than one
+// try, others wait for it.
+func (s *l2) insist(ctx context.Context, do func(context.Context) error) error {
+	const tries = 3
+	var err error
+	for range tries {
+		if err = s.call(ctx, do); err == nil || !unanswered(err) || !s.breaker.Closed() {
+			break
+		}
+	}
+	return err
+}
+
+// unanswered reports a failure that says nothing about Redis but that this call got no answer.
+func unanswered(err error) bool { return err != nil && !isRedisError(err) }
 
 // isRedisError reports an answer that Redis gave; one that says it cannot serve is no such answer.
 func isRedisError(err error) bool {

@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -73,5 +74,83 @@ func TestInvalidationOvertakesAReply(t *testing.T) {
 				t.Errorf("L1 kept %q", v)
 			}
 		})
+	}
+}
+
+// lostReplies swallows the first n replies after they were given: the call was made, and nobody knows.
+type lostReplies struct {
+	lateReply
+	left atomic.Int64
+}
+
+type timeoutError struct{ error }
+
+func (timeoutError) Timeout() bool { return true }
+
+func (l *lostReplies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if strings.HasPrefix(cmd.Name(), "evalsha") && err == nil && l.left.Add(-1) >= 0 {
+			err = timeoutError{errors.New("reply lost")}
+			cmd.SetErr(err)
+		}
+		return err
+	}
+}
+
+// A reply that is lost is no outage: the flight asks again, finds the lock its own, and writes what it has written once.
+func TestLostRepliesAreNoOutage(t *testing.T) {
+	t.Parallel()
+	for lost := range 4 { // the look, the lock, the write, one that is none of them
+		s := newStand(t)
+		var src source
+		rdb := client(t, s.mini.Addr())
+		lose := &lostReplies{}
+		a := s.node(func(o *options) { o.Load, o.Redis = src.load, rdb })
+		b := s.node(func(o *options) { o.Load = src.load })
+		get(t, a, "warm") // the scripts are known
+		rdb.AddHook(lose)
+		lose.left.Store(int64(lost))
+		wants(t, get(t, a, "k"), "k@0", cache.Miss)
+		wants(t, get(t, b, "k"), "k@0", cache.HitL2)
+		if n := src.loads.Load(); n != 2 {
+			t.Errorf("%d replies lost: %d loads", lost, n)
+		}
+		if s.mini.Exists("cache:test:{k}:l") {
+			t.Errorf("%d replies lost: the lock is left", lost)
+		}
+	}
+}
+
+// Run's end is the loads' end: their context ends, their readers learn why, and nothing goes on after it.
+func TestRunWaitsForItsLoads(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	var src source
+	begun, release := src.held()
+	defer release()
+	o := quick(client(t, s.mini.Addr()))
+	o.Load, o.Now = src.load, s.now
+	c, err := cache.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended, read := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	go func() { _, err := c.Get(t.Context(), "k"); read <- err }()
+	await(t, begun, "the load")
+	cancel()
+	if err := await(t, ended, "run"); err != nil {
+		t.Errorf("run: %v", err)
+	}
+	if cache.Waiters(c, "k") != 0 || src.running.Load() != 0 {
+		t.Error("a flight outlives its cache")
+	}
+	if err := await(t, read, "the reader"); !errors.Is(err, cache.ErrClosed) {
+		t.Errorf("the reader got %v", err)
+	}
+	if s.mini.Exists("cache:test:{k}:l") {
+		t.Error("the lock is left")
 	}
 }

@@ -13,14 +13,18 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
 	}
 	// A read looks first and takes the lock only when nothing it sees may be served.
 	take, seen, want := f.refresh, f.seen, int64(0)
+	began := time.Now() // of what Redis has not answered
 	for polls := 0; ; polls++ {
 		c.look(f)
 		asked := c.clock()
-		a, err := c.l2.get(ctx, f.key, take, seen, want)
+		a, err := c.l2.get(ctx, f.key, f.owner, take, seen, want)
 		if err != nil {
-			c.metrics.redisUp.Set(0)
-			return c.away(ctx, f)
+			if o, ok := c.away(ctx, f, err, began); ok {
+				return o
+			}
+			continue
 		}
+		began = time.Now()
 		c.metrics.redisUp.Set(1)
 		it := c.decode(f, &a, asked)
 		if !f.refresh && it != nil && it.revalidating(it.now) && a.status != statusLeader {

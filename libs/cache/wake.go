@@ -33,6 +33,9 @@ func (c *Cache[V]) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.beat.Run(ctx) }()
+	defer func() { <-ended }()
 	again := backoff.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 	for {
 		err := c.listen(ctx, &again)
