@@ -202,7 +202,7 @@ func (c *Compiled) Subject() rules.Subject {
 }
 
 // covers reports whether the rule is about s, a subject as requests have it.
-func (c *Compiled) covers(s subjectParts) bool {
+func (c *Compiled) covers(s *subjectParts) bool {
 	switch {
 	case c.form == formAny:
 		return true

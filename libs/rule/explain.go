@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -57,21 +58,21 @@ type Explanation struct {
 func (ix *Index) Explain(req *Request) Explanation {
 	m := matcher{req: req, now: req.Now.UnixMicro()}
 	var (
-		room [maxCandidates]candidate
+		room candidates
 		seen = map[string]int{}
 		out  Explanation
 		whys []why
 	)
-	subjects := req.candidates(room[:0])
+	subjects := room.list(req, math.MaxUint64)
 	ix.table.Load().all(func(c *Compiled) bool {
 		for i := range subjects {
 			s := &subjects[i]
-			if s.kind != c.group.kind || s.form != c.form || !c.covers(s.subject) {
+			if s.kind != c.group.kind || s.form != c.form || !c.covers(&s.subject) {
 				continue
 			}
 			verdict := m.judge(c, s.missing)
 			if verdict == whyCovers {
-				m.compete(c, s.subject, s.missing)
+				m.compete(c, &s.subject, s.missing)
 			}
 			entry := Considered{Rule: c, Subject: s.subject.text(c.group.kind), Result: results[verdict]}
 			if at, twice := seen[c.ID]; twice { // it was moved meanwhile, or has two places

@@ -144,12 +144,12 @@ func (ix *Index) All() []*Compiled {
 func (ix *Index) Match(req *Request, dst []Match) []Match {
 	m := matcher{req: req, now: req.Now.UnixMicro(), base: len(dst), dst: dst}
 	for {
+		m.reset()
 		moved := ix.moved.Load()
 		ix.table.Load().search(&m)
 		if ix.moved.Load() == moved {
 			break
 		}
-		m.dst = m.dst[:m.base]
 	}
 	m.settle()
 	ix.overrides.Load().apply(&m)

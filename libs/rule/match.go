@@ -96,6 +96,17 @@ type matcher struct {
 	now  int64
 	base int // where this call's results begin in dst
 	dst  []Match
+	// groups are the first results', near at hand; lifts is true where one
+	// result lifts others.
+	groups [16]*group
+	lifts  bool
+}
+
+func (m *matcher) groupAt(i int) *group {
+	if i < len(m.groups) {
+		return m.groups[i]
+	}
+	return m.dst[m.base+i].Rule.group
 }
 
 // why says whether a rule covers a request, and if not, what is against it.
@@ -132,55 +143,60 @@ func (m *matcher) judge(c *Compiled, missing bool) why {
 }
 
 // compete lets a rule that covers the request win its group, or lose.
-func (m *matcher) compete(c *Compiled, s subjectParts, missing bool) {
-	won := Match{Rule: c, Missing: missing, MissingDeny: missing && c.OnMissing == rules.MissingDeny, subject: s}
-	for i := m.base; i < len(m.dst); i++ {
-		if m.dst[i].Rule.group == c.group {
-			// One rule may come twice while it is moved; the later is the newer.
-			if m.dst[i].Rule.ID == c.ID || c.beats(m.dst[i].Rule) {
-				m.dst[i] = won
-			}
-			return
-		}
+func (m *matcher) compete(c *Compiled, s *subjectParts, missing bool) {
+	g, n := c.group, len(m.dst)-m.base
+	at := 0
+	for at < n && m.groupAt(at) != g {
+		at++
 	}
-	m.dst = append(m.dst, won)
+	if at == n {
+		if n < len(m.groups) {
+			m.groups[n] = g
+		}
+		m.dst = append(m.dst, Match{})
+		m.lifts = m.lifts || g.class == classAny
+	} else if first := m.dst[m.base+at].Rule; first.ID != c.ID && !c.beats(first) {
+		return // one rule may come twice while it is moved; the later is the newer
+	}
+	won := &m.dst[m.base+at]
+	won.Rule, won.Override, won.Missing, won.subject = c, nil, missing, *s
+	won.MissingDeny = missing && c.OnMissing == rules.MissingDeny
+}
+
+// reset forgets the results, to search again.
+func (m *matcher) reset() {
+	m.dst, m.lifts = m.dst[:m.base], false
 }
 
 // search lets every rule of the table that covers the request compete.
 func (t *table) search(m *matcher) {
-	var room [maxCandidates]candidate
+	var found candidates
 	present := t.present.Load()
-	all := m.req.candidates(room[:0])
-	kept := all[:0]
-	var hashes [maxCandidates]uint64
+	all := found.list(m.req, present)
+	service, patterns := hashOf(m.req.Service), false
 	for i := range all {
-		if c := &all[i]; present>>setOf(c.kind, c.form, 0)&(1<<numScopes-1) != 0 {
-			hashes[len(kept)] = c.hash()
-			kept = append(kept, *c)
-		}
-	}
-	service := hashOf(m.req.Service)
-	for i := range kept {
-		c := &kept[i]
-		bits := present >> setOf(c.kind, c.form, 0)
+		c := &all[i]
+		bits := c.sets(present)
 		if bits>>scopeGlobal&1 != 0 {
-			t.probe(m, c, scopeGlobal, placed(hashes[i], 0, 0))
+			t.probe(m, c, scopeGlobal, placed(c.hash, 0, 0))
 		}
 		if bits>>scopeService&1 != 0 {
-			t.probe(m, c, scopeService, placed(hashes[i], service, 0))
+			t.probe(m, c, scopeService, placed(c.hash, service, 0))
 		}
+		patterns = patterns || bits>>scopeEndpoint&1 != 0
 	}
-	t.searchPatterns(m, kept, hashes[:len(kept)], service)
+	if patterns {
+		t.searchPatterns(m, all, service, present)
+	}
 }
 
 // searchPatterns tries each shape that patterns of the service have, not each
 // pattern.
-func (t *table) searchPatterns(m *matcher, all []candidate, hashes []uint64, service uint64) {
+func (t *table) searchPatterns(m *matcher, all []candidate, service, present uint64) {
 	s := (*t.shapes.Load())[m.req.Service]
 	if s == nil {
 		return
 	}
-	present := t.present.Load()
 	var path route.PathHash
 	route.HashPath(m.req.Path, &path)
 	for _, shape := range *s.list.Load() {
@@ -189,8 +205,8 @@ func (t *table) searchPatterns(m *matcher, all []candidate, hashes []uint64, ser
 			continue
 		}
 		for i := range all {
-			if c := &all[i]; present>>setOf(c.kind, c.form, scopeEndpoint)&1 != 0 {
-				t.probe(m, c, scopeEndpoint, placed(hashes[i], service, pattern))
+			if c := &all[i]; c.sets(present)>>scopeEndpoint&1 != 0 {
+				t.probe(m, c, scopeEndpoint, placed(c.hash, service, pattern))
 			}
 		}
 	}
@@ -199,8 +215,8 @@ func (t *table) searchPatterns(m *matcher, all []candidate, hashes []uint64, ser
 func (t *table) probe(m *matcher, c *candidate, scope scopeRank, hash uint64) {
 	w := t.sets[setOf(c.kind, c.form, scope)].Load().find(hash)
 	for r := w.next(); r != nil; r = w.next() {
-		if r.covers(c.subject) && m.judge(r, c.missing) == whyCovers {
-			m.compete(r, c.subject, c.missing)
+		if (c.form == formAny || r.covers(&c.subject)) && m.judge(r, c.missing) == whyCovers {
+			m.compete(r, &c.subject, c.missing)
 		}
 	}
 }

@@ -119,7 +119,7 @@ func newOverrideTable() *overrideTable {
 }
 
 func overrideHash(k kind, s subjectParts, metric string) uint64 {
-	return placed(hashSubject(s.owner, s.name), hashOf(metric), uint64(k)+1)
+	return placed(s.hash(), hashOf(metric), uint64(k)+1)
 }
 
 func (t *overrideTable) add(o *CompiledOverride) {

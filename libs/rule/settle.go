@@ -3,7 +3,9 @@ package rule
 // settle turns the winners of groups into the results: unlimited rules lift
 // what they stand above, and the rest gets its order.
 func (m *matcher) settle() {
-	m.liftHorizons()
+	if m.lifts {
+		m.liftHorizons()
+	}
 	m.sort()
 }
 

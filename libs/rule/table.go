@@ -54,28 +54,18 @@ func hashOf(s string) uint64 {
 	return maphash.String(seed, s)
 }
 
-func hashSubject(owner, name string) uint64 {
-	return hashOf(owner)*0x9e3779b97f4a7c15 + hashOf(name)*0xc2b2ae3d27d4eb4f
+// hashSubject is a sum, so that the parts may be hashed once and added.
+func hashSubject(owner, name uint64) uint64 {
+	return owner*0x9e3779b97f4a7c15 + name*0xc2b2ae3d27d4eb4f
 }
+
+func (s subjectParts) hash() uint64 { return hashSubject(hashOf(s.owner), hashOf(s.name)) }
 
 // placed mixes a subject with a scope's service and pattern, 0 for none.
 func placed(subject, service, pattern uint64) uint64 {
 	h := subject + service*0x165667b19e3779f9 + pattern*0x27d4eb2f165667c5
 	h = (h ^ h>>29) * 0xff51afd7ed558ccd
 	return h ^ h>>32
-}
-
-// hash is where the rules about a candidate lie, before their scope.
-func (c *candidate) hash() uint64 {
-	switch {
-	case c.form == formAny:
-		return 0
-	case c.form == formTenantWide:
-		return hashSubject(c.subject.owner, "")
-	case c.kind == kindAPIKey:
-		return hashSubject(c.subject.name, "")
-	}
-	return hashSubject(c.subject.owner, c.subject.name)
 }
 
 // places returns where a rule lies. An endpoint's value may be read in more
@@ -96,12 +86,14 @@ func places(c *Compiled) []place {
 	if c.form == formExact && c.group.kind == kindEndpoint {
 		var all []place
 		for _, s := range endpointSubjects(c.value) {
-			all = append(all, scope(hashSubject(s.owner, s.name)))
+			all = append(all, scope(s.hash()))
 		}
 		return all
 	}
-	s := candidate{kind: c.group.kind, form: c.form, subject: partsOf(c.group.kind, c.value)}
-	return []place{scope(s.hash())}
+	if c.form == formAny {
+		return []place{scope(0)}
+	}
+	return []place{scope(partsOf(c.group.kind, c.value).hash())}
 }
 
 func (t *table) set(i int) *set[Compiled] {

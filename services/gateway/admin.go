@@ -40,8 +40,9 @@ type entryView struct {
 }
 
 // AdminRoutes implements service.AdminHandler: GET /tables/{topic}, with ?key=
-// for one entry alone.
+// for one entry alone, and POST /v1/explain.
 func (s *Service) AdminRoutes(mux *http.ServeMux) {
+	mux.Handle(explainPattern, s.explainer)
 	mux.HandleFunc("GET /tables/{topic}", func(w http.ResponseWriter, r *http.Request) {
 		key, one := r.URL.Query().Get("key"), r.URL.Query().Has("key")
 		var view tableView

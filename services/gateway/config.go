@@ -18,6 +18,7 @@ type Config struct {
 	H2C          bool           `koanf:"h2c" doc:"Also speak HTTP/2 without TLS, for load balancers that want it."`
 	Identity     IdentityConfig `koanf:"identity"`
 	Answers      AnswersConfig  `koanf:"answers"`
+	Explain      ExplainConfig  `koanf:"explain"`
 	Spool        SpoolConfig    `koanf:"spool"`
 	Store        StoreConfig    `koanf:"store"`
 	Server       ServerConfig   `koanf:"server"`

@@ -17,7 +17,7 @@ func (g *gate) match(x *exchange) bool {
 	if err != nil {
 		return g.refuse(x, refusedBadPath, &problem{status: http.StatusBadRequest, title: "Bad path", detail: err.Error()})
 	}
-	x.path, x.cost = path, 1
+	x.path = path
 	x.service = g.routes.find(path)
 	switch {
 	case x.service == nil:
@@ -28,20 +28,28 @@ func (g *gate) match(x *exchange) bool {
 		// Nothing to forward to: to charge for that would be wrong.
 		return g.refuseForNow(x, refusedNoUpstream, "The service takes no requests at present.")
 	}
-	x.req = rule.Request{
-		TenantID: x.who.tenant, UserID: x.who.user, ApplicationID: x.who.application,
-		Service: x.service.name, Method: x.r.Method, Path: path, Now: x.start,
+	x.endpoint = x.who.ask(&x.req, x.service, x.r.Method, path)
+	if x.req.Now = x.start; x.costIsCallers {
+		x.req.Cost = x.callersCost
 	}
-	if x.who.key != nil {
-		x.req.APIKeyID = x.who.key.id
-	}
-	if x.endpoint = x.service.find(x.r.Method, path); x.endpoint != nil {
-		x.cost, x.req.Endpoint = x.endpoint.cost, x.endpoint.text
-	}
-	if x.costIsCallers {
-		x.cost = x.callersCost
-	}
-	x.req.Cost = x.cost
+	x.cost = x.req.Cost
 	x.matches = g.rules.Match(&x.req, x.matches)
 	return true
+}
+
+// ask fills the question of what holds for a request of this identity, and
+// returns the endpoint it is at, nil where the catalog has none: then it costs 1.
+func (i *identity) ask(req *rule.Request, s *service, method, path string) *endpoint {
+	*req = rule.Request{
+		TenantID: i.tenant, UserID: i.user, ApplicationID: i.application,
+		Service: s.name, Method: method, Path: path, Cost: 1,
+	}
+	if i.key != nil {
+		req.APIKeyID = i.key.id
+	}
+	found := s.find(method, path)
+	if found != nil {
+		req.Cost, req.Endpoint = found.cost, found.text
+	}
+	return found
 }

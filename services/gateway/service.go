@@ -40,6 +40,8 @@ type Service struct {
 	deps   Deps
 	gate   *gate
 	tables *tables
+	// explainer answers POST /v1/explain.
+	explainer *explainer
 	// counters are the store and what stands in for it.
 	counters *counters
 	tokens   *jwt.Verifier // nil without issuers
@@ -75,6 +77,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	asking, err := cfg.Explain.callers()
+	if err != nil {
+		return nil, err
+	}
 	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable()}
 	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
 		return nil, err
@@ -92,6 +98,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		}
 		s.gate.tokens = s.tokens
 	}
+	s.explainer = newExplainer(s.gate, to.index, s.tables, asking)
 	s.server = newServer(cfg, s.gate, deps.Log)
 	return s, nil
 }

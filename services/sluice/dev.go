@@ -125,6 +125,7 @@ func (f *devFlags) mode(seedToken string) map[string]any {
 		"controlplane.tokens": []any{
 			token(devAdmin, "admin", devAdmin), token(devReadonly, "readonly", devReadonly), token(seedActor, "admin", seedToken),
 		},
+		"gateway.explain.tokens":        []any{explainToken(devAdmin), explainToken(devReadonly)},
 		"gateway.id":                    "gateway",
 		"gateway.listen":                local(8080),
 		"gateway.more":                  local(8081),
@@ -145,6 +146,12 @@ func (f *devFlags) mode(seedToken string) map[string]any {
 func token(name, role, value string) map[string]any {
 	sum := sha256.Sum256([]byte(value))
 	return map[string]any{"name": name, "role": role, "sha256": hex.EncodeToString(sum[:])}
+}
+
+func explainToken(value string) map[string]any {
+	t := token(value, "", value)
+	delete(t, "role")
+	return t
 }
 
 // usageStore chooses Elasticsearch where the user named one without saying

@@ -13,14 +13,16 @@ import (
 )
 
 // Commands returns the client commands, to be mounted below the root: rules,
-// services, keys, usage, decision. Each call returns new ones.
+// overrides, services, keys, usage, decision, explain. Each call returns new ones.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		ruleKind.command("Read and write rules: to whom, where, in which window, how much"),
+		overridesCommand(),
 		serviceKind.command("Read and write services: route prefix, upstreams, costs of endpoints"),
 		keysCommand(),
 		usageCommand(),
 		decisionCommand(),
+		explainCommand(),
 	}
 }
 

@@ -24,8 +24,13 @@ const (
 	maxAnswer   = 64 << 20 // bytes; a page of 500 large documents
 )
 
-// connection is where the control plane is, and who calls it.
-type connection struct{ url, token string }
+// connection is where the control plane (or another part) is, and who calls it.
+type connection struct {
+	url, token string
+	// flag, env and fallback are where url comes from, and what is called; the
+	// zero value is the control plane's.
+	flag, env, fallback, what string
+}
 
 // addFlags adds the flags to a command and all below it. Their defaults come
 // from the environment when they are used, so that --help shows no token.
@@ -36,10 +41,10 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 
 // base returns the URL to call, without a slash at its end.
 func (c *connection) base() (string, error) {
-	raw := firstOf(c.url, os.Getenv(envURL), defaultURL)
+	raw := firstOf(c.url, os.Getenv(firstOf(c.env, envURL)), c.fallback, defaultURL)
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("--url must be http://host:port or https://host, not %q", raw)
+		return "", fmt.Errorf("%s must be http://host:port or https://host, not %q", firstOf(c.flag, "--url"), raw)
 	}
 	return strings.TrimRight(raw, "/"), nil
 }
@@ -74,7 +79,7 @@ func (c *connection) do(ctx context.Context, r call) error {
 	}
 	res, err := httpClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("call control plane: %w", err)
+		return fmt.Errorf("call %s: %w", firstOf(c.what, "control plane"), err)
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
@@ -88,7 +93,7 @@ func (c *connection) do(ctx context.Context, r call) error {
 		return nil
 	}
 	if err := json.Unmarshal(data, r.into); err != nil {
-		return fmt.Errorf("%s %s answered no JSON; is it a Sluice control plane? %w", r.method, r.path, err)
+		return fmt.Errorf("%s %s answered no JSON; is it a Sluice %s? %w", r.method, r.path, firstOf(c.what, "control plane"), err)
 	}
 	return nil
 }

@@ -20,8 +20,10 @@ type kind[T any] struct {
 	// validate returns mistakes as "field: message".
 	validate  func(T) []string
 	normalize func(T) T
-	columns   []string
-	row       func(T) []string
+	// unknown has a better message for a field that is not one, or is nil.
+	unknown func(field string) (message string, ok bool)
+	columns []string
+	row     func(T) []string
 	// filters are flags of list, each a query parameter of the same name.
 	filters map[string]string
 }
@@ -34,6 +36,11 @@ func (k kind[T]) decode(d document) (T, []string) {
 	var v T
 	var mistakes []string
 	for _, e := range strictjson.Decode(d.data, &v) {
+		if k.unknown != nil {
+			if message, ok := k.unknown(e.Field); ok {
+				e.Message = message
+			}
+		}
 		mistakes = append(mistakes, e.String())
 	}
 	if len(mistakes) > 0 {
@@ -55,7 +62,9 @@ var ruleKind = kind[rules.Rule]{
 		}
 		return mistakes
 	},
-	normalize: rule.Normalize,
+	// What only the control plane writes is no difference to a file.
+	normalize: func(r rules.Rule) rules.Rule { return rule.Strip(rule.Normalize(r)) },
+	unknown:   rule.NotYet,
 	columns:   []string{"ID", "SUBJECT", "SCOPE", "METRIC", "LIMIT", "MODE", "VERSION"},
 	row:       ruleRow,
 	filters: map[string]string{

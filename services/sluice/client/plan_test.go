@@ -81,14 +81,22 @@ func TestConnectionMistakesAreNamed(t *testing.T) {
 	t.Setenv(envToken, "")
 	t.Setenv(envURL, "")
 	for args, says := range map[string]string{
-		"rules list":                                    envToken,
-		"rules list --token t --url ftp://x":            "--url must be",
-		"rules list --token t --url http://127.0.0.1:1": "call control plane",
-		"rules list --token t --output xml":             "--output must be",
-		"rules apply --token t":                         `"file" not set`,
-		"usage --limit 0 --token t":                     "--limit must be",
-		"decision --token t":                            "accepts 1 arg",
-		"keys create":                                   `"tenant" not set`,
+		"rules list":                                                           envToken,
+		"rules list --token t --url ftp://x":                                   "--url must be",
+		"rules list --token t --url http://127.0.0.1:1":                        "call control plane",
+		"rules list --token t --output xml":                                    "--output must be",
+		"rules apply --token t":                                                `"file" not set`,
+		"usage --limit 0 --token t":                                            "--limit must be",
+		"decision --token t":                                                   "accepts 1 arg",
+		"explain --token t":                                                    "[path service]",
+		"explain --path /x":                                                    envToken,
+		"explain --path /x --token t --admin-url ftp://x":                      "--admin-url must be",
+		"explain --path /x --token t --admin-url http://127.0.0.1:1":           "call gateway",
+		"overrides set tenant acme --token t":                                  `"metric" not set`,
+		"overrides set tenant * --metric m --limit 1 --token t":                "must be exact",
+		"overrides set tenant a --metric m --token t":                          "limit: must be given",
+		"overrides set tenant a --metric m --unlimited --until soon --token t": "--until must be",
+		"keys create": `"tenant" not set`,
 	} {
 		root := &cobra.Command{Use: "sluice", SilenceErrors: true}
 		root.AddCommand(Commands()...)

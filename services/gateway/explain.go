@@ -1,0 +1,262 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/route"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+)
+
+// question is what POST /v1/explain takes: a request that is not made.
+type question struct {
+	TenantID      string `json:"tenantId"`
+	UserID        string `json:"userId"`
+	ApplicationID string `json:"applicationId"`
+	// APIKeyID is a key's id; its tenant, user and application hold then, as
+	// they do for requests with the key.
+	APIKeyID string `json:"apiKeyId"`
+	// Path is as a client would send it; without one, Service alone is asked of.
+	Path    string `json:"path"`
+	Method  string `json:"method"`
+	Service string `json:"service"`
+	// Cost is a trusted caller's; absent is the catalog's.
+	Cost *int64 `json:"cost"`
+}
+
+// explanation is the answer.
+type explanation struct {
+	Request askedView        `json:"request"`
+	Rules   []consideredView `json:"rules"`
+	Winners []winnerView     `json:"winners"`
+	// WouldPass is for a request at this instant; absent when the counters
+	// could not be asked.
+	WouldPass *bool  `json:"wouldPass,omitempty"`
+	Trouble   string `json:"trouble,omitempty"`
+}
+
+type askedView struct {
+	Method        string `json:"method"`
+	Path          string `json:"path,omitempty"` // cleaned
+	Service       string `json:"service"`
+	Endpoint      string `json:"endpoint,omitempty"` // of the catalog
+	Cost          int64  `json:"cost"`
+	TenantID      string `json:"tenantId,omitempty"`
+	UserID        string `json:"userId,omitempty"`
+	ApplicationID string `json:"applicationId,omitempty"`
+	APIKeyID      string `json:"apiKeyId,omitempty"`
+}
+
+type consideredView struct {
+	ID      string        `json:"id"`
+	Version int64         `json:"version"`
+	Subject rules.Subject `json:"subject"`
+	Scope   rules.Scope   `json:"scope,omitzero"`
+	Metric  string        `json:"metric"`
+	Horizon string        `json:"horizon"`
+	Mode    string        `json:"mode"`
+	Result  string        `json:"result"`
+	// By is the rule it lost to, Because what told them apart.
+	By      string `json:"by,omitempty"`
+	Because string `json:"because,omitempty"`
+}
+
+type winnerView struct {
+	ID      string `json:"id"`
+	Mode    string `json:"mode"`
+	Subject string `json:"subject"` // whose counter; empty is the shared one
+	Metric  string `json:"metric"`
+	// Counter is the key, of a quota with its period.
+	Counter      string  `json:"counter,omitempty"`
+	Algorithm    string  `json:"algorithm"`
+	Override     string  `json:"override,omitempty"`
+	Cost         int64   `json:"cost"`
+	Limit        int64   `json:"limit"`
+	Burst        int64   `json:"burst,omitempty"`
+	Unlimited    bool    `json:"unlimited,omitempty"`
+	Remaining    *int64  `json:"remaining,omitempty"`
+	ResetSeconds float64 `json:"resetSeconds,omitempty"`
+	// IdentityMissing: the rule denies requests without the identity.
+	IdentityMissing bool  `json:"identityMissing,omitempty"`
+	WouldPass       *bool `json:"wouldPass,omitempty"`
+}
+
+// explainer answers questions. It finds service, endpoint and winners by the
+// code that requests go through.
+type explainer struct {
+	gate    *gate
+	index   *rule.Index
+	callers callers
+	// ready says why there is nothing to explain yet.
+	ready func() error
+	// keyOf and serviceOf find live records by their id and name.
+	keyOf     func(id string) (*apiKey, bool)
+	serviceOf func(name string) (*service, bool)
+}
+
+func newExplainer(g *gate, index *rule.Index, t *tables, c callers) *explainer {
+	return &explainer{
+		gate: g, index: index, callers: c, ready: t.ready,
+		keyOf: func(id string) (*apiKey, bool) {
+			e, ok := t.keys.Get(id)
+			return e.Value, ok
+		},
+		serviceOf: func(name string) (*service, bool) {
+			e, ok := t.catalog.Get(name)
+			return e.Value, ok
+		},
+	}
+}
+
+// errQuestion is a question that cannot be answered; the text is for the caller.
+var errQuestion = errors.New("question")
+
+// explain answers a question without charging anything.
+func (x *explainer) explain(ctx context.Context, q question) (*explanation, error) {
+	who, err := x.askedIdentity(q)
+	if err != nil {
+		return nil, err
+	}
+	target, path, err := x.askedTarget(q)
+	if err != nil {
+		return nil, err
+	}
+	if q.Method == "" {
+		q.Method = "GET"
+	}
+	var req rule.Request
+	who.ask(&req, target, q.Method, path)
+	if req.Now = x.gate.now(); q.Cost != nil {
+		req.Cost = *q.Cost
+	}
+	found := x.index.Explain(&req)
+	out := &explanation{
+		Request: askedView{
+			Method: req.Method, Path: req.Path, Service: req.Service, Endpoint: req.Endpoint, Cost: req.Cost,
+			TenantID: req.TenantID, UserID: req.UserID, ApplicationID: req.ApplicationID, APIKeyID: req.APIKeyID,
+		},
+		Rules: make([]consideredView, len(found.Considered)), Winners: make([]winnerView, len(found.Matches)),
+	}
+	for i := range found.Considered {
+		out.Rules[i] = viewConsidered(&found.Considered[i])
+	}
+	x.peek(ctx, req.Cost, found.Matches, out)
+	return out, nil
+}
+
+// askedIdentity is whose request is asked of. A key stands for who it belongs to.
+func (x *explainer) askedIdentity(q question) (*identity, error) {
+	if q.APIKeyID == "" {
+		return &identity{tenant: q.TenantID, user: q.UserID, application: q.ApplicationID}, nil
+	}
+	k, ok := x.keyOf(q.APIKeyID)
+	if !ok {
+		return nil, fmt.Errorf("%w: apiKeyId: there is no key by this id", errQuestion)
+	}
+	switch {
+	case k.status != keys.StatusActive:
+		return nil, fmt.Errorf("%w: apiKeyId: the key is %s, and its requests are refused", errQuestion, k.status)
+	case k.expired(x.gate.now()):
+		return nil, fmt.Errorf("%w: apiKeyId: the key is expired, and its requests are refused", errQuestion)
+	}
+	return &identity{tenant: k.tenant, user: k.user, application: k.application, key: k}, nil
+}
+
+// askedTarget is the service, and the cleaned path where one is given.
+func (x *explainer) askedTarget(q question) (*service, string, error) {
+	if q.Path == "" {
+		target, ok := x.serviceOf(q.Service)
+		if !ok {
+			return nil, "", fmt.Errorf("%w: give path, or the name of a service in the catalog", errQuestion)
+		}
+		return target, "", nil
+	}
+	path, err := route.CleanPath(q.Path)
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: path: %s", errQuestion, err)
+	}
+	target := x.gate.routes.find(path)
+	switch {
+	case target == nil:
+		return nil, "", fmt.Errorf("%w: path: no service's prefix covers %s (404, and no decision)", errQuestion, path)
+	case q.Service != "" && q.Service != target.name:
+		return nil, "", fmt.Errorf("%w: service: %s belongs to service %s", errQuestion, path, target.name)
+	}
+	return target, path, nil
+}
+
+// peek looks at the winners' counters: cost 0 takes nothing.
+func (x *explainer) peek(ctx context.Context, cost int64, matches []rule.Match, out *explanation) {
+	var counters []limit.Counter
+	passes := true
+	at := make([]int, 0, len(matches)) // winner of each counter
+	for i := range matches {
+		m := &matches[i]
+		out.Winners[i] = viewWinner(m, cost)
+		if m.MissingDeny {
+			passes = passes && m.Rule.Shadow
+			continue
+		}
+		look := m.Counter(0)
+		look.Cost = 0 // also where the rule has a cost of its own
+		counters, at = append(counters, look), append(at, i)
+		out.Winners[i].Counter, out.Winners[i].Limit, out.Winners[i].Burst, out.Winners[i].Unlimited = look.Key, look.Limit, look.Burst, look.Unlimited
+	}
+	d, err := x.gate.store.Decide(ctx, counters)
+	if err != nil {
+		out.Trouble = err.Error()
+		return
+	}
+	for n, i := range at {
+		ok := out.Winners[i].show(&d.States[n], &counters[n])
+		passes = passes && (ok || matches[i].Rule.Shadow)
+	}
+	out.WouldPass = &passes
+}
+
+// show adds a counter's state, and reports whether the winner's cost would pass.
+func (w *winnerView) show(state *limit.State, c *limit.Counter) bool {
+	enough := w.Cost <= state.Remaining || w.Cost <= 0 || c.Overdraws() && state.Remaining > 0
+	passes := state.Unlimited || state.Allowed && enough // a limit of 0 denies also what costs nothing
+	w.Counter, w.WouldPass = state.Key, &passes
+	if !c.Unlimited {
+		w.Remaining, w.ResetSeconds = &state.Remaining, state.Reset.Seconds()
+	}
+	return passes
+}
+
+func viewWinner(m *rule.Match, cost int64) winnerView {
+	w := winnerView{
+		ID: m.Rule.ID, Mode: m.Rule.Mode, Subject: m.Subject(), Metric: m.Rule.Metric,
+		Algorithm: m.Rule.Algorithm.String(), Cost: m.Cost(cost), IdentityMissing: m.MissingDeny,
+	}
+	if m.Override != nil {
+		w.Override = m.Override.ID
+	}
+	return w
+}
+
+func viewConsidered(c *rule.Considered) consideredView {
+	v := consideredView{
+		ID: c.Rule.ID, Version: c.Rule.Version, Subject: c.Rule.Subject(), Metric: c.Rule.Metric, Mode: c.Rule.Mode,
+		Scope: rules.Scope{Service: c.Rule.Service, Endpoint: c.Rule.Endpoint}, Horizon: horizon(c.Rule),
+		Result: c.Result, Because: c.Because,
+	}
+	if c.By != nil {
+		v.By = c.By.ID
+	}
+	return v
+}
+
+// horizon is the window of a rate or the calendar of a quota.
+func horizon(r *rule.Compiled) string {
+	if r.Algorithm.Quota() {
+		return r.Calendar.String()
+	}
+	return r.Window.Truncate(time.Second).String()
+}

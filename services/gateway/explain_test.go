@@ -1,0 +1,207 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
+)
+
+const explainToken = "explain-me"
+
+func (s *stand) explainer() *explainer {
+	s.t.Helper()
+	cfg := ExplainConfig{Tokens: []Token{{Name: "test", SHA256: withHash(explainToken, keys.Key{}).SHA256}}}
+	allowed, err := cfg.callers()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &explainer{
+		gate: s.gate, index: s.index, callers: allowed, ready: s.gate.tables,
+		keyOf:     func(id string) (*apiKey, bool) { k := s.gate.keys.byID[id]; return k, k != nil },
+		serviceOf: func(name string) (*service, bool) { v := s.gate.routes.services[name]; return v, v != nil },
+	}
+}
+
+// ask asks through HTTP, as the admin port serves it.
+func (s *stand) ask(token, body string) (int, string) {
+	s.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/v1/explain", strings.NewReader(body))
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	w := httptest.NewRecorder()
+	s.explainer().ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+func (s *stand) explained(body string) explanation {
+	s.t.Helper()
+	status, text := s.ask(explainToken, body)
+	var out explanation
+	if err := json.Unmarshal([]byte(text), &out); status != http.StatusOK || err != nil {
+		s.t.Fatalf("%d %s: %v", status, text, err)
+	}
+	return out
+}
+
+func (s *stand) putOverride(text string) {
+	s.t.Helper()
+	var o overrides.Override
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		s.t.Fatal(err)
+	}
+	c, err := rule.CompileOverride(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.index.PutOverride(c)
+}
+
+func TestExplainSaysWhyAndChargesNothing(t *testing.T) {
+	t.Parallel()
+	cost := int64(3)
+	s := newStand(t, standOptions{trusted: []string{loopback}, catalog: []catalog.Service{
+		{Name: "demo", Prefix: "/demo/", Endpoints: []catalog.Endpoint{{Pattern: "GET /demo/pay/{id}", Cost: &cost}}},
+	}})
+	const minute = `"metric":"m","limit":{"algorithm":"fixedWindow","limit":10,"window":"1m"}`
+	s.putRule(`{"id":"all","subject":{"kind":"tenant","value":"*"},` + minute + `}`)
+	s.putRule(`{"id":"pay","subject":{"kind":"tenant","value":"*"},"scope":{"service":"demo","endpoint":"GET /demo/pay/{id}"},` + minute + `}`)
+	s.putRule(`{"id":"other","subject":{"kind":"tenant","value":"*"},"scope":{"service":"demo","endpoint":"GET /demo/x"},` + minute + `}`)
+	s.putRule(`{"id":"off","mode":"off","subject":{"kind":"tenant","value":"acme"},` + minute + `}`)
+	s.putRule(`{"id":"past","validUntil":"2026-01-01T00:00:00Z","subject":{"kind":"tenant","value":"acme"},` + minute + `}`)
+	s.putRule(`{"id":"later","validFrom":"2027-01-01T00:00:00Z","subject":{"kind":"tenant","value":"acme"},` + minute + `}`)
+	s.putRule(`{"id":"users","subject":{"kind":"user","value":"*"},` + minute + `}`)
+	s.putRule(`{"id":"globex","subject":{"kind":"tenant","value":"globex"},` + minute + `}`)
+	s.putRule(`{"id":"trial","mode":"shadow","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"gcra","limit":1,"window":"2m"}}`)
+	s.putOverride(`{"subject":{"kind":"tenant","value":"acme"},"metric":"m","window":"1m","limit":7}`)
+
+	out := s.explained(`{"tenantId":"acme","path":"//demo/./pay/%37"}`)
+	if r := out.Request; r.Path != "/demo/pay/7" || r.Service != "demo" || r.Endpoint != "GET /demo/pay/{id}" || r.Cost != 3 {
+		t.Errorf("asked of %+v", r)
+	}
+	got := map[string]string{}
+	for _, r := range out.Rules {
+		got[r.ID] = strings.TrimSpace(r.Result + " " + r.By + " " + r.Because)
+	}
+	want := map[string]string{
+		"pay": "won", "trial": "won", "all": "lost pay narrower scope", "other": "other-pattern", "off": "off",
+		"past": "expired", "later": "not-yet-valid", "users": "identity-missing",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("rules\n%v, want\n%v", got, want)
+	}
+	if len(out.Winners) != 2 || !*out.WouldPass {
+		t.Fatalf("%+v", out)
+	}
+	w := out.Winners[0]
+	if w.ID != "pay" || w.Override != "tenant:acme:m:1m" || w.Limit != 7 || *w.Remaining != 7 || !strings.HasPrefix(w.Counter, "{t:acme}:t::m:fixed:60") || !*w.WouldPass {
+		t.Errorf("winner %+v", w)
+	}
+	if w := out.Winners[1]; w.ID != "trial" || w.Mode != "shadow" || *w.WouldPass {
+		t.Errorf("a shadow winner that would not pass: %+v", w)
+	}
+
+	// Twice pass, then one is denied, as the explanation says; asking changes nothing.
+	for i, status := range []int{200, 200, 429} {
+		before := s.explained(`{"tenantId":"acme","path":"/demo/pay/7"}`)
+		if *before.WouldPass != (status == 200) || *before.Winners[0].Remaining != int64(7-3*i) {
+			t.Errorf("before request %d: %+v", i, before.Winners[0])
+		}
+		if a := s.get("/demo/pay/7", "X-Tenant-Id", "acme"); a.StatusCode != status {
+			t.Errorf("request %d: %d", i, a.StatusCode)
+		}
+	}
+}
+
+func TestExplainTakesTheKeysIdentity(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{})
+	s.putRule(`{"id":"q","subject":{"kind":"user","value":"acme/*"},"onMissing":"deny","metric":"m","limit":{"algorithm":"quota","kind":"renewing","limit":10,"period":"month"}}`)
+	s.putKey("slk_1", keys.Key{ID: "k1", TenantID: "acme", UserID: "u1"})
+	s.putKey("slk_2", keys.Key{ID: "k2", TenantID: "acme", Status: keys.StatusRevoked})
+	out := s.explained(`{"apiKeyId":"k1","tenantId":"globex","service":"demo"}`)
+	if r := out.Request; r.TenantID != "acme" || r.UserID != "u1" || len(out.Winners) != 1 || out.Winners[0].Counter != "{t:acme}:u:u1:m:quota:month:202607" {
+		t.Errorf("%+v", out)
+	}
+	denied := s.explained(`{"tenantId":"acme","path":"/demo/x"}`)
+	if *denied.WouldPass || !denied.Winners[0].IdentityMissing {
+		t.Errorf("%+v", denied)
+	}
+	for body, says := range map[string]string{
+		`{"apiKeyId":"k2","path":"/demo/x"}`:      "revoked",
+		`{"apiKeyId":"nobody's","path":"/demo/"}`: "no key",
+		`{"tenantId":"acme"}`:                     "give path",
+		`{"service":"nowhere"}`:                   "give path",
+		`{"path":"/nowhere"}`:                     "no service's prefix",
+		`{"path":"demo"}`:                         "path:",
+		`{"path":"/demo/x","service":"other"}`:    "belongs to service demo",
+		`{"path":"/demo/x","colour":"red"}`:       "colour",
+		`{`:                                       "JSON",
+	} {
+		if status, text := s.ask(explainToken, body); status != http.StatusBadRequest || !strings.Contains(text, says) {
+			t.Errorf("%s: %d %s, want 400 with %q", body, status, text, says)
+		}
+	}
+}
+
+func TestExplainIsForTokensOnly(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{})
+	for _, token := range []string{"", "wrong", explainToken + "x"} {
+		if status, _ := s.ask(token, `{"path":"/demo/x"}`); status != http.StatusUnauthorized {
+			t.Errorf("token %q: %d", token, status)
+		}
+	}
+	if _, err := (&ExplainConfig{Tokens: []Token{{Name: "x", SHA256: "abc"}}}).callers(); err == nil || !strings.Contains(err.Error(), "64 hexadecimal") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestExplainSaysThatCountersAreAway(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{})
+	s.use(nil).down = limit.ErrUnavailable
+	s.putRule(`{"id":"r","subject":{"kind":"tenant","value":"*"},"metric":"m","limit":{"algorithm":"gcra","limit":1,"window":"1m"}}`)
+	out := s.explained(`{"tenantId":"acme","path":"/demo/x"}`)
+	if out.WouldPass != nil || out.Trouble == "" || out.Winners[0].WouldPass != nil || out.Winners[0].Counter != "{t:acme}:t::m:gcra:60" {
+		t.Errorf("%+v", out)
+	}
+}
+
+// What is explained to pass passes, and what not is denied.
+func TestExplainForetells(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{trusted: []string{loopback}})
+	algorithms := []string{
+		`{"algorithm":"fixedWindow","limit":%d,"window":"1m"}`, `{"algorithm":"slidingWindow","limit":%d,"window":"1h"}`,
+		`{"algorithm":"gcra","limit":%d,"window":"1h"}`, `{"algorithm":"tokenBucket","limit":%d,"window":"1h"}`,
+		`{"algorithm":"quota","kind":"renewing","limit":%d,"period":"day"}`,
+		`{"algorithm":"quota","kind":"renewing","limit":%d,"period":"week","overdraft":"once"}`,
+	}
+	run := 0
+	rapid.Check(t, func(t *rapid.T) {
+		run++
+		tenant := fmt.Sprintf("t%d", run)
+		for i := range rapid.IntRange(1, 3).Draw(t, "rules") {
+			l := fmt.Sprintf(rapid.SampledFrom(algorithms).Draw(t, "algorithm"), rapid.IntRange(0, 12).Draw(t, "limit"))
+			s.putRule(fmt.Sprintf(`{"id":"r%d","subject":{"kind":"tenant","value":"%s"},"metric":"m%d","cost":%d,"limit":%s}`, i, tenant, i, rapid.IntRange(0, 5).Draw(t, "cost"), l))
+		}
+		for range 6 {
+			foretold := *s.explained(fmt.Sprintf(`{"tenantId":"%s","path":"/demo/x"}`, tenant)).WouldPass
+			if a := s.get("/demo/x", "X-Tenant-Id", tenant); foretold != (a.StatusCode == http.StatusOK) {
+				t.Fatalf("foretold to pass: %t, answered %d %s", foretold, a.StatusCode, a.body)
+			}
+		}
+	})
+}

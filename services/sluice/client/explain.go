@@ -1,0 +1,159 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+)
+
+const (
+	envAdminURL     = "SLUICE_ADMIN_URL"
+	defaultAdminURL = "http://127.0.0.1:8089"
+)
+
+// explainQuestion is what a gateway is asked; it makes no request.
+type explainQuestion struct {
+	TenantID      string `json:"tenantId,omitempty"`
+	UserID        string `json:"userId,omitempty"`
+	ApplicationID string `json:"applicationId,omitempty"`
+	APIKeyID      string `json:"apiKeyId,omitempty"`
+	Path          string `json:"path,omitempty"`
+	Method        string `json:"method,omitempty"`
+	Service       string `json:"service,omitempty"`
+	Cost          *int64 `json:"cost,omitempty"`
+}
+
+// explainAnswer is what of the answer the table shows.
+type explainAnswer struct {
+	Request struct {
+		Method, Path, Service, Endpoint string
+		Cost                            int64
+	}
+	Rules []struct {
+		ID                                         string
+		Subject                                    rules.Subject
+		Scope                                      rules.Scope
+		Metric, Horizon, Mode, Result, By, Because string
+	}
+	Winners []struct {
+		ID, Mode, Counter, Algorithm, Override string
+		Cost, Limit                            int64
+		Unlimited, IdentityMissing             bool
+		Remaining                              *int64
+		ResetSeconds                           float64
+		WouldPass                              *bool
+	}
+	WouldPass *bool
+	Trouble   string
+}
+
+func explainCommand() *cobra.Command {
+	var (
+		q      explainQuestion
+		output string
+		cost   int64
+	)
+	c := &connection{flag: "--admin-url", env: envAdminURL, fallback: defaultAdminURL, what: "gateway"}
+	cmd := &cobra.Command{
+		Use: "explain (--path PATH | --service NAME)", Short: "Ask a gateway which rules hold for a request and why, without making it",
+		Args: cobra.NoArgs, SilenceUsage: true,
+		Example: "  sluice explain --path /demo/hello --tenant acme --user u1\n" +
+			"  sluice explain --path /demo/report --method POST --key key_5f2c0a6e --output json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("cost") {
+				q.Cost = &cost
+			}
+			return explain(cmd, c, q, output)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.url, "admin-url", "", "the gateway's admin port (default $"+envAdminURL+", else "+defaultAdminURL+")")
+	f.StringVar(&c.token, "token", "", "a token of gateway.explain.tokens (default $"+envToken+")")
+	f.StringVar(&q.Path, "path", "", "the path, as a client would send it")
+	f.StringVar(&q.Method, "method", "", "the method (default GET)")
+	f.StringVar(&q.Service, "service", "", "the service, in place of a path")
+	f.StringVar(&q.TenantID, "tenant", "", "the tenant")
+	f.StringVar(&q.UserID, "user", "", "the user")
+	f.StringVar(&q.ApplicationID, "application", "", "the application")
+	f.StringVar(&q.APIKeyID, "key", "", "the API key's id; its tenant, user and application hold then")
+	f.Int64Var(&cost, "cost", 0, "what the request costs (default: as the catalog says)")
+	cmd.MarkFlagsOneRequired("path", "service")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func explain(cmd *cobra.Command, c *connection, q explainQuestion, output string) error {
+	var raw json.RawMessage
+	if err := c.do(cmd.Context(), call{method: http.MethodPost, path: "/v1/explain", body: q, into: &raw}); err != nil {
+		return err
+	}
+	if output == "json" {
+		return writeJSON(cmd.OutOrStdout(), raw)
+	}
+	var a explainAnswer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return fmt.Errorf("the gateway's answer is not understood: %w", err)
+	}
+	return a.print(cmd.OutOrStdout())
+}
+
+func (a *explainAnswer) print(w io.Writer) error {
+	r := a.Request
+	fmt.Fprintf(w, "%s %s → service %s, endpoint %s, cost %d\n\n", r.Method, firstOf(r.Path, "(no path)"), r.Service, firstOf(r.Endpoint, "(none in the catalog)"), r.Cost)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RULE\tSUBJECT\tSCOPE\tMETRIC\tHORIZON\tRESULT")
+	for _, e := range a.Rules {
+		scope := strings.TrimSpace(e.Scope.Service + " " + e.Scope.Endpoint)
+		result := e.Result
+		if e.By != "" {
+			result += " to " + e.By + ": " + e.Because
+		}
+		if e.Mode == rules.ModeShadow {
+			result += " (shadow)"
+		}
+		fmt.Fprintf(t, "%s\t%s=%s\t%s\t%s\t%s\t%s\n", e.ID, e.Subject.Kind, e.Subject.Value, firstOf(scope, "everywhere"), e.Metric, e.Horizon, result)
+	}
+	fmt.Fprintln(t, "\nWINNER\tCOUNTER\tALGORITHM\tLEFT\tOVERRIDE\tWOULD PASS")
+	for i := range a.Winners {
+		fmt.Fprintln(t, strings.Join(a.winner(i), "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	switch {
+	case a.WouldPass == nil:
+		fmt.Fprintf(w, "\nnot known whether it would pass: %s\n", a.Trouble)
+	case *a.WouldPass:
+		fmt.Fprintln(w, "\nwould pass")
+	default:
+		fmt.Fprintln(w, "\nwould be denied")
+	}
+	return nil
+}
+
+func (a *explainAnswer) winner(i int) []string {
+	v := a.Winners[i]
+	left, passes := "?", "?"
+	switch {
+	case v.Unlimited:
+		left = "unlimited"
+	case v.Remaining != nil:
+		left = fmt.Sprintf("%d of %d, reset in %.0f s", *v.Remaining, v.Limit, v.ResetSeconds)
+	}
+	switch {
+	case v.IdentityMissing:
+		left, passes = "-", "no: the identity is missing"
+	case v.WouldPass != nil && *v.WouldPass:
+		passes = "yes"
+	case v.WouldPass != nil:
+		passes = fmt.Sprintf("no: costs %d", v.Cost)
+	}
+	return []string{v.ID, firstOf(v.Counter, "-"), v.Algorithm, left, firstOf(v.Override, "-"), passes}
+}

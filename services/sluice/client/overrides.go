@@ -1,0 +1,130 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/overrides"
+)
+
+var overrideKind = kind[overrides.Override]{
+	noun: "override", path: "/v1/overrides",
+	key:     func(o *overrides.Override) *string { return &o.ID },
+	version: func(o *overrides.Override) *int64 { return &o.Version },
+	validate: func(o overrides.Override) (mistakes []string) {
+		for _, e := range rule.ValidateOverride(o) {
+			mistakes = append(mistakes, e.Error())
+		}
+		return mistakes
+	},
+	normalize: rule.NormalizeOverride,
+	columns:   []string{"ID", "SUBJECT", "METRIC", "HORIZON", "LIMIT", "UNTIL", "REASON"},
+	row:       overrideRow,
+	filters: map[string]string{
+		"tenant": "only overrides of this tenant, or of a user or application of it",
+		"metric": "only overrides of this metric",
+	},
+}
+
+func overrideRow(o overrides.Override) []string {
+	numbers, until := "unlimited", "never"
+	if o.Limit != nil {
+		numbers = fmt.Sprint(*o.Limit)
+	}
+	if o.Burst != nil {
+		numbers += fmt.Sprintf(" burst %d", *o.Burst)
+	}
+	if o.ValidUntil != nil {
+		until = o.ValidUntil.Format(time.RFC3339)
+	}
+	return []string{o.ID, o.Subject.Kind + "=" + o.Subject.Value, o.Metric, firstOf(o.Window+o.Period, "every"), numbers, until, o.Reason}
+}
+
+func overridesCommand() *cobra.Command {
+	k := overrideKind
+	cmd := &cobra.Command{Use: "overrides", Short: "Give one subject other numbers than its rule, until a date", SilenceUsage: true}
+	c := &connection{}
+	c.addFlags(cmd)
+	return withSubcommands(cmd, setOverrideCommand(c), k.applyCommand(c), k.listCommand(c), k.getCommand(c), k.deleteCommand(c))
+}
+
+// overrideFlags are what set makes an override of.
+type overrideFlags struct {
+	kind, value, metric, window, period, until, reason string
+	limit, burst                                       int64
+	unlimited                                          bool
+}
+
+func setOverrideCommand(c *connection) *cobra.Command {
+	var flags overrideFlags
+	cmd := &cobra.Command{
+		Use: "set KIND VALUE --metric METRIC (--limit N | --unlimited)", Short: "Create or replace an override", Args: cobra.ExactArgs(2),
+		Example: "  sluice overrides set tenant acme --metric requests --window 1m --limit 300 --until 2027-01-01T00:00:00Z\n" +
+			"  sluice overrides set user acme/u1 --metric reports --unlimited --reason 'internal test'",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.kind, flags.value = args[0], args[1]
+			o, err := flags.override(cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			return setOverride(cmd, c, o)
+		},
+	}
+	cmd.Flags().StringVar(&flags.metric, "metric", "", "what is counted")
+	cmd.Flags().StringVar(&flags.window, "window", "", "only for rates of this window, such as 1m")
+	cmd.Flags().StringVar(&flags.period, "period", "", "only for quotas of this period, such as month")
+	cmd.Flags().Int64Var(&flags.limit, "limit", 0, "in place of the rule's limit")
+	cmd.Flags().Int64Var(&flags.burst, "burst", 0, "in place of the rule's burst")
+	cmd.Flags().BoolVar(&flags.unlimited, "unlimited", false, "count and never deny")
+	cmd.Flags().StringVar(&flags.until, "until", "", "when the rule's own numbers hold again (RFC 3339)")
+	cmd.Flags().StringVar(&flags.reason, "reason", "", "why, for people")
+	_ = cmd.MarkFlagRequired("metric") // the flag was added above
+	return cmd
+}
+
+func (f *overrideFlags) override(given func(flag string) bool) (overrides.Override, error) {
+	o := overrides.Override{
+		Reason: f.reason, Metric: f.metric, Window: f.window, Period: f.period, Unlimited: f.unlimited,
+	}
+	o.Subject.Kind, o.Subject.Value = f.kind, f.value
+	if given("limit") {
+		o.Limit = &f.limit
+	}
+	if given("burst") {
+		o.Burst = &f.burst
+	}
+	if f.until != "" {
+		until, err := time.Parse(time.RFC3339, f.until)
+		if err != nil {
+			return o, fmt.Errorf("--until must be a time such as 2027-01-01T00:00:00Z, not %q", f.until)
+		}
+		o.ValidUntil = &until
+	}
+	var mistakes []error
+	for _, e := range rule.ValidateOverride(o) {
+		mistakes = append(mistakes, e)
+	}
+	return rule.NormalizeOverride(o), errors.Join(mistakes...)
+}
+
+// setOverride replaces the override that is there, or creates it.
+func setOverride(cmd *cobra.Command, c *connection, o overrides.Override) error {
+	r := call{method: http.MethodPut, path: overrideKind.item(o.ID), body: o, header: map[string]string{"If-Match": "*"}}
+	err := c.do(cmd.Context(), r)
+	done := "~ update"
+	var answer *answerError
+	if errors.As(err, &answer) && answer.status == http.StatusNotFound {
+		r.header, done = map[string]string{"If-None-Match": "*"}, "+ create"
+		err = c.do(cmd.Context(), r)
+	}
+	if err != nil {
+		return fmt.Errorf("set override %s: %w", o.ID, err)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s override %s\n", done, o.ID)
+	return nil
+}
