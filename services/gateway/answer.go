@@ -26,9 +26,14 @@ const degradedStore = "store"
 // upstream may have written there.
 func (g *gate) setHeaders(x *exchange, h http.Header) {
 	x.setHeaders(h)
-	if g.answers.LegacyHeaders || x.service.legacyHeaders {
+	if g.tellsLegacy(x) {
 		x.setLegacyHeaders(h)
 	}
+}
+
+// tellsLegacy: clients of the service are told in X-RateLimit-* too.
+func (g *gate) tellsLegacy(x *exchange) bool {
+	return g.answers.LegacyHeaders || x.service.legacyHeaders
 }
 
 func (x *exchange) setHeaders(h http.Header) {

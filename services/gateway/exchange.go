@@ -66,6 +66,11 @@ type exchange struct {
 	id      string
 	charges []usage.Charge
 	scratch []byte
+
+	// body is the request's while it is forwarded, nil where it has none;
+	// answer is what its answer is written through.
+	body   *clientBody
+	answer answerWriter
 }
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}

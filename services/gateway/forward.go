@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,8 +50,14 @@ func (g *gate) newProxy(transport http.RoundTripper) *httputil.ReverseProxy {
 // forward hands the request to the service. The event is recorded when the
 // upstream's status is known, before the client sees it.
 func (g *gate) forward(x *exchange) bool {
-	ctx := context.WithValue(x.r.Context(), exchangeKey{}, x)
-	g.proxy.ServeHTTP(x.w, x.r.WithContext(ctx))
+	r := x.r.WithContext(context.WithValue(x.r.Context(), exchangeKey{}, x))
+	if r.Body != nil && r.Body != http.NoBody {
+		x.body = &clientBody{ReadCloser: r.Body}
+		r.Body = x.body
+	}
+	x.answer = answerWriter{ResponseWriter: x.w, x: x, legacy: g.tellsLegacy(x) && !x.onlyUnlimited()}
+	g.proxy.ServeHTTP(&x.answer, r)
+	x.answer.stripTrailers()
 	return false
 }
 
@@ -76,7 +81,7 @@ func (g *gate) rewrite(p *httputil.ProxyRequest) {
 	p.Out.Host = ""
 
 	h := p.Out.Header
-	stripClientHeaders(h)
+	stripClientHeaders(h, x.trustedPeer)
 	if x.who.token != "" && !g.forwardToken {
 		stripAuthorization(h, func(value string) bool { return bearer(value) == x.who.token })
 	}
@@ -98,44 +103,6 @@ func setTarget(u *url.URL, up *upstream, path string) {
 		plain = escaped
 	}
 	u.Path = plain
-}
-
-// stripClientHeaders removes what only the gate may say or know: API keys of
-// ours, identities, Sluice-*, and whatever a server that reads _ as - would
-// take for one of them.
-func stripClientHeaders(h http.Header) {
-	h.Del(headerAPIKey)
-	h.Del(headerTenant)
-	h.Del(headerUser)
-	h.Del(headerApplication)
-	stripAuthorization(h, func(value string) bool { return ourBearer(value) != "" })
-	for name := range h {
-		canonical := name
-		if strings.IndexByte(name, '_') >= 0 {
-			canonical = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
-		}
-		switch {
-		case strings.HasPrefix(canonical, "Sluice-"):
-			delete(h, name)
-		case canonical == name: // the four names themselves are gone already
-		case canonical == headerAPIKey, canonical == headerTenant, canonical == headerUser, canonical == headerApplication:
-			delete(h, name)
-		}
-	}
-}
-
-// stripAuthorization removes the values of Authorization that ours says are
-// meant for the gate. The slice is the client's request's too and stays whole.
-func stripAuthorization(h http.Header, ours func(value string) bool) {
-	values := h[headerAuthorization]
-	if !slices.ContainsFunc(values, ours) {
-		return
-	}
-	if kept := slices.DeleteFunc(slices.Clone(values), ours); len(kept) > 0 {
-		h[headerAuthorization] = kept
-	} else {
-		delete(h, headerAuthorization)
-	}
 }
 
 func setIfAny(h http.Header, name, value string) {
@@ -165,40 +132,53 @@ func setForwarded(p *httputil.ProxyRequest, trustedPeer bool) {
 }
 
 // passAnswer runs when the upstream's header is there and the client's is not:
-// the cost is corrected if the service says so, the event is recorded and the decision's headers take the place of any the
-// upstream wrote.
+// the cost is corrected if the service says so, the event is recorded and the
+// decision's headers take the place of any the upstream wrote.
 func (g *gate) passAnswer(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
 	g.correct(x, res.Header)
 	g.record(x, res.StatusCode)
 	for name := range res.Header {
-		if strings.HasPrefix(name, "Sluice-") {
+		if strings.HasPrefix(dashed(name), sluicePrefix) {
 			delete(res.Header, name)
 		}
 	}
+	x.answer.strip(res.Trailer, "")
 	g.setHeaders(x, res.Header)
 	return nil
 }
 
-// upstreamFailed answers for an upstream that could not: 504 when it took too
-// long, 502 otherwise. A client that went away gets no answer, its event 499.
+// upstreamFailed answers for a round trip that failed: an upstream that took
+// too long (504) or could not (502), and a client that broke its own request
+// off. Only the former are errors of the service.
 func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error) {
 	x := exchangeOf(r.Context())
-	p := problem{kind: problemNone, status: http.StatusBadGateway, title: "Bad gateway", detail: "The service did not answer.", decision: x.id}
-	var timeout net.Error
-	switch {
-	case errors.Is(err, context.Canceled):
-		p.status, p.title, p.detail = statusClientGone, "Client closed request", ""
-	case errors.As(err, &timeout) && timeout.Timeout():
-		p.status, p.title, p.detail = http.StatusGatewayTimeout, "Gateway timeout", "The service did not answer in time."
-	}
+	p := x.failure(err)
+	p.kind, p.decision = problemNone, x.id
 	g.record(x, p.status)
-	if p.status != statusClientGone {
+	if p.status >= http.StatusInternalServerError {
 		g.metrics.upstreamErrors.Inc()
 		g.complain.say(slog.LevelWarn, "upstream failed", "service", x.service.name, "status", p.status, "error", err)
 	}
 	g.setHeaders(x, w.Header())
 	x.scratch = p.write(w, x.scratch)
+}
+
+// failure says whose fault it is. A broken body comes first: the transport
+// then fails too, whatever it says of it. A client that went away gets no
+// answer; 499 is for its event.
+func (x *exchange) failure(err error) problem {
+	broken := x.body.cause()
+	var timeout net.Error
+	switch {
+	case broken != nil && malformed(x.r, broken):
+		return problem{status: http.StatusBadRequest, title: "Bad request body", detail: "The request's body is not what its headers announce."}
+	case broken != nil, errors.Is(err, context.Canceled):
+		return problem{status: statusClientGone, title: "Client closed request"}
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return problem{status: http.StatusGatewayTimeout, title: "Gateway timeout", detail: "The service did not answer in time."}
+	}
+	return problem{status: http.StatusBadGateway, title: "Bad gateway", detail: "The service did not answer."}
 }
 
 // buffers is the proxy's pool of copy buffers.

@@ -71,7 +71,7 @@ type stage func(x *exchange) bool
 func (g *gate) prepare(transport http.RoundTripper) {
 	g.complain.log, g.complain.now = g.log, g.now
 	g.proxy = g.newProxy(transport)
-	g.stages = []stage{g.admit, g.identify, g.match, g.decide, g.cut, g.forward}
+	g.stages = []stage{g.admit, g.proxied, g.identify, g.match, g.decide, g.cut, g.forward}
 }
 
 // ServeHTTP implements http.Handler.

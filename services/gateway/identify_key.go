@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"time"
@@ -43,6 +44,8 @@ func presentedKey(h http.Header) (key, bad string) {
 	for _, value := range h[headerAuthorization] {
 		token := ourBearer(value)
 		switch {
+		case token == "" && carriesKey(value):
+			return "", headerAuthorization + " carries an API key, but not as Bearer, a space and the key"
 		case token == "":
 		case key != "":
 			return "", headerAuthorization + " carries more than one API key"
@@ -72,6 +75,37 @@ func ourBearer(value string) string {
 		return token
 	}
 	return ""
+}
+
+// carriesKey reports whether one of our keys stands anywhere in an
+// Authorization value, in whatever form: a key is never forwarded, and one in
+// the wrong place would be. The prefix within a longer word is none: one in
+// some thousands of other tokens (base64url) has it there by chance.
+func carriesKey(value string) bool {
+	for from := 0; ; {
+		at := strings.Index(value[from:], keyPrefix)
+		if at < 0 {
+			break
+		}
+		at += from
+		if at == 0 || !inWord(value[at-1]) {
+			return true
+		}
+		from = at + len(keyPrefix)
+	}
+	const basic = "basic "
+	if len(value) < len(basic) || !strings.EqualFold(value[:len(basic)], basic) {
+		return false
+	}
+	// curl -u KEY: and the like.
+	userAndPassword, err := base64.StdEncoding.DecodeString(strings.TrimSpace(value[len(basic):]))
+	return err == nil && carriesKey(string(userAndPassword))
+}
+
+// inWord: a character of token68 (RFC 9110, section 11.2), without the = that
+// only ends one.
+func inWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~+/", c) >= 0
 }
 
 // expired reports whether the key has ended at the given time.

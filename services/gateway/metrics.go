@@ -34,12 +34,13 @@ const (
 	refusedToken
 	refusedNoIssuer
 	refusedStaleKeys
+	refusedMethod
 	refusals
 )
 
 var refusalNames = [refusals]string{
 	"not-ready", "bad-header", "unknown-key", "key-refused", "key-required", "bad-path", "no-service", "no-upstream",
-	"token-refused", "issuer-away", "stale-keys",
+	"token-refused", "issuer-away", "stale-keys", "bad-method",
 }
 
 // correction is what became of a cost that a service's answer named.

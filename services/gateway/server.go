@@ -57,6 +57,9 @@ func (s *server) serve(l net.Listener) func(context.Context) error {
 			MaxHeaderBytes:    s.cfg.Server.MaxHeaderBytes,
 			Protocols:         new(http.Protocols),
 			ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+			// OPTIONS * is the gate's to answer: net/http's own 200 would claim a
+			// server where there is none, before readiness and identity.
+			DisableGeneralOptionsHandler: true,
 		}
 		web.Protocols.SetHTTP1(true)
 		web.Protocols.SetUnencryptedHTTP2(s.cfg.H2C)

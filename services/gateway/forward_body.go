@@ -1,0 +1,47 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+)
+
+// clientBody is the body of a request on its way to an upstream. It remembers
+// what broke it, so that a client's mistake is not booked as the upstream's.
+// The transport may read it after the exchange has ended: it is never pooled.
+type clientBody struct {
+	io.ReadCloser
+
+	broken atomic.Pointer[error]
+}
+
+// Read implements io.Reader.
+func (b *clientBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	// To be read after the end is the transport's doing, not the client's.
+	if err != nil && err != io.EOF && !errors.Is(err, http.ErrBodyReadAfterClose) {
+		cause := err // err itself shall not escape for each read
+		b.broken.CompareAndSwap(nil, &cause)
+	}
+	return n, err
+}
+
+// cause is what broke the body, nil where nothing did or there is none.
+func (b *clientBody) cause() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// malformed tells a body that breaks the protocol (chunks without a length)
+// from one that was cut off. In HTTP/2 frames are delimited: only the latter.
+func malformed(r *http.Request, cause error) bool {
+	var connection net.Error
+	return r.ProtoMajor == 1 && !errors.Is(cause, io.ErrUnexpectedEOF) && !errors.As(cause, &connection)
+}

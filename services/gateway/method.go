@@ -1,0 +1,18 @@
+package gateway
+
+import "net/http"
+
+// proxied refuses what asks for another kind of server. A tunnel (CONNECT)
+// would pass bytes that no rule sees, and OPTIONS * asks about a server as a
+// whole, while the gate is none: it stands before services, by path.
+func (g *gate) proxied(x *exchange) bool {
+	switch {
+	case x.r.Method == http.MethodConnect:
+		// A 405 must name what is allowed (RFC 9110, section 15.5.6).
+		x.w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE")
+		return g.refuse(x, refusedMethod, &problem{status: http.StatusMethodNotAllowed, title: "Method not allowed", detail: "The gate opens no tunnels (CONNECT)."})
+	case x.r.RequestURI == "*":
+		return g.refuse(x, refusedNoService, &problem{status: http.StatusNotFound, title: "No such service", detail: "The target * names no service; ask for a path."})
+	}
+	return true
+}
