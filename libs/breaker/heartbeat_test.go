@@ -41,7 +41,7 @@ func TestStallsAreMeasured(t *testing.T) {
 	t.Parallel()
 	beating(t, func(c *skewed, h *breaker.Heartbeat) {
 		began := c.now()
-		time.Sleep(101 * time.Millisecond) // of the bubble: fifty beats in time
+		<-time.After(101 * time.Millisecond) // of the bubble: fifty beats in time
 		if d := h.Stalled(began); d != 0 {
 			t.Errorf("a running process stalled for %s", d)
 		}
@@ -50,7 +50,7 @@ func TestStallsAreMeasured(t *testing.T) {
 		if d := h.Stalled(began); d < 998*time.Millisecond || d > time.Second {
 			t.Errorf("stalled for %s, want a second", d)
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 		if d := h.Stalled(began); d < 998*time.Millisecond || d > 1002*time.Millisecond {
 			t.Errorf("stalled for %s, want a second", d)
 		}
@@ -59,7 +59,7 @@ func TestStallsAreMeasured(t *testing.T) {
 		}
 		half := c.now()
 		c.stall(20 * time.Millisecond)
-		time.Sleep(5 * time.Millisecond)
+		<-time.After(5 * time.Millisecond)
 		if d := h.Stalled(half); d < 18*time.Millisecond || d > 22*time.Millisecond {
 			t.Errorf("stalled for %s, want 20 ms", d)
 		}
@@ -72,12 +72,12 @@ func TestOwnStallIsNoSilence(t *testing.T) {
 	beating(t, func(c *skewed, h *breaker.Heartbeat) {
 		b := breaker.New(breaker.Options{Silence: 50 * time.Millisecond, Heartbeat: h, Now: c.now})
 		began := c.now()
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 		c.stall(2 * time.Second)
 		if b.Failed(began, true); !b.Closed() {
 			t.Fatal("opened by a stall of our own")
 		}
-		time.Sleep(45 * time.Millisecond)
+		<-time.After(45 * time.Millisecond)
 		if b.Failed(began, true); b.Closed() {
 			t.Fatal("50 ms of silence round a stall did not open it")
 		}

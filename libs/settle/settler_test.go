@@ -83,7 +83,7 @@ func settle(t *testing.T, s *Settler) {
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	for s.Pending() > 0 {
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 	}
 	cancel()
 	if err := <-done; err != nil {
