@@ -38,6 +38,9 @@ var (
 	Early    = early
 	LeadTime = leadTime
 	Advise   = advise
+	// Scripts' names to Redis.
+	GetHash   = getScript.Hash()
+	WriteHash = writeScript.Hash()
 )
 
 // Memory is how long failures in a row are counted.

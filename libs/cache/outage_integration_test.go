@@ -209,6 +209,37 @@ func TestCutDuringInvalidations(t *testing.T) {
 	}
 }
 
+// A connection lost and found: L1 is void if an invalidation was missed, and kept if none was.
+func TestReconnectComparesEpochs(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servertest.Redis(t)
+	far := newWire(t, addr)
+	var l ledger
+	node := func(rdb redis.UniversalClient) *cache.Cache[string] {
+		q := quick(rdb)
+		q.Prefix, q.Load, q.TTL, q.L1TTL, q.AwayLimit = prefix, l.load, time.Hour, time.Hour, time.Hour
+		return listening(t, running(t, q), q)
+	}
+	a, b := node(client(t, addr)), node(client(t, far.addr()))
+	l.write(t, a, false) // heard by both: a count that differs from none
+	eventually(t, "it to be heard", func() bool { return cache.Heard(b, "k") })
+	get(t, b, "k")
+	far.lead("")
+	eventually(t, "the cut", func() bool { return !cache.Listening(b) })
+	far.lead(addr)
+	eventually(t, "it to hear again", func() bool { return cache.Listening(b) })
+	wants(t, get(t, b, "k"), "1", cache.HitL1)
+	far.lead("")
+	eventually(t, "the cut", func() bool { return !cache.Listening(b) })
+	wants(t, get(t, b, "k"), "1", cache.HitL1)
+	l.write(t, a, false)
+	far.lead(addr)
+	eventually(t, "it to hear again", func() bool { return cache.Listening(b) })
+	if got := get(t, b, "k"); got.Value != "2" {
+		t.Errorf("version %s from %s after it hears again", got.Value, got.Source)
+	}
+}
+
 // Redis loses everything under load, again and again.
 func TestFlushedDuringInvalidations(t *testing.T) {
 	t.Parallel()
@@ -270,7 +301,7 @@ func TestFailoverForgetsInvalidations(t *testing.T) {
 	go func() { total <- l.watch(t, "b", b, awayLimit+slack, stop) }()
 	w.lead(replica.Addr())
 	master.Kill()
-	eventually(t, "the invalidation to be repeated", func() bool { return promoted.Exists(t.Context(), "r:test:{k}:b").Val() == 1 })
+	eventually(t, "the invalidation to be repeated", func() bool { return strings.HasPrefix(promoted.Get(t.Context(), "r:test:{k}:b").Val(), "h") })
 	// One who heard nothing of it cannot get the old value either.
 	c := through(t, w, "r:", &l)
 	if got := get(t, c, "k").Value; got != fmt.Sprint(l.version.Load()) {
