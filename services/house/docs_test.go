@@ -1,6 +1,7 @@
 package house_test
 
 import (
+	"go/ast"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -92,4 +93,28 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+var testName = regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
+
+// A guarantee is shown by a test that exists.
+func TestGuaranteesAreShown(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{}
+	for _, src := range sources(t) {
+		for _, decl := range src.file.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && src.test() {
+				tests[fn.Name.Name] = true
+			}
+		}
+	}
+	named := testName.FindAllStringSubmatch(read(t, "docs/guarantees.md"), -1)
+	if len(named) < 15 {
+		t.Fatalf("docs/guarantees.md names only %d tests", len(named))
+	}
+	for _, m := range named {
+		if !tests[m[1]] {
+			t.Errorf("docs/guarantees.md names %s, which no test file has", m[1])
+		}
+	}
 }
