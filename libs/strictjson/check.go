@@ -106,17 +106,8 @@ func (c *checker) checkString(n node, path string) {
 		c.add(path, "must be a string, not %s", n.describe())
 	case strings.ContainsRune(s, 0):
 		c.add(path, "must not hold a NUL character (\\u0000)")
-	}
-}
-
-func (c *checker) checkTime(n node, path string) {
-	s, ok := n.scalar.(string)
-	if !ok {
-		c.add(path, "must be a time such as 2026-07-23T14:32:07Z, not %s", n.describe())
-		return
-	}
-	if _, err := time.Parse(time.RFC3339, s); err != nil {
-		c.add(path, "must be a time such as 2026-07-23T14:32:07Z (RFC 3339)")
+	case n.halfPair:
+		c.add(path, "must not hold half of a surrogate pair: write both, as in \\ud83d\\ude00, or the character itself")
 	}
 }
 

@@ -61,9 +61,7 @@ func parse(data []byte) (node, error) {
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return node{}, syntaxError(data, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return readNode(d, 0)
+	return newReader(data).node(0)
 }
 
 func invalidUTF8(data []byte) int {

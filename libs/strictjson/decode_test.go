@@ -1,6 +1,7 @@
 package strictjson_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,19 @@ func TestDecodeNamesEachMistake(t *testing.T) {
 		{"object for list", `{"parts":{}}`, "parts", "must be an array, not an object"},
 		{"in a list", `{"parts":[{"name":"a"},{"name":true}]}`, "parts[1].name", "must be a string"},
 		{"bad time", `{"at":"yesterday"}`, "at", "RFC 3339"},
+		{"offset of a day", `{"at":"2026-07-23T10:00:00+24:00"}`, "at", "2026-07-23T14:32:07Z"},
+		{"offset of 60 minutes", `{"at":"2026-07-23T10:00:00+01:60"}`, "at", "RFC 3339"},
+		{"hour of one digit", `{"at":"2026-07-23T1:00:00Z"}`, "at", "RFC 3339"},
+		{"comma in a time", `{"at":"2026-07-23T10:00:00,5Z"}`, "at", "RFC 3339"},
+		{"no zone", `{"at":"2026-07-23T10:00:00"}`, "at", "RFC 3339"},
+		{"no such day", `{"at":"2026-02-30T10:00:00Z"}`, "at", "RFC 3339"},
+		{"year -1 in UTC", `{"at":"0000-01-01T00:00:00+01:00"}`, "at", "RFC 3339"},
+		{"year 10000 in UTC", `{"at":"9999-12-31T23:30:00-01:00"}`, "at", "RFC 3339"},
+		{"high surrogate", `{"id":"a\ud800"}`, "id", "half of a surrogate pair"},
+		{"low surrogate", `{"part":{"name":"\udc00b"}}`, "part.name", "half of a surrogate pair"},
+		{"two high surrogates", `{ "id" : "\uD83D\uD83D" }`, "id", "half of a surrogate pair"},
+		{"pair the wrong way", `{"parts":[{},{"name":"x\ude00\ud83d"}]}`, "parts[1].name", "half of a surrogate pair"},
+		{"surrogate in a name", `{"i\ud800d":""}`, "i\uFFFDd", "is not a field here"},
 		{"number for time", `{"at":5}`, "at", "2026-07-23T14:32:07Z, not the number 5"},
 		{"deep", `{"part":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`, "", "deeper than 32"},
 	}
@@ -89,6 +103,40 @@ func TestDecodeNamesAllMistakesAtOnce(t *testing.T) {
 	}
 }
 
+// What is escaped as it should be passes, and what only looks like an escape.
+func TestDecodeTakesEscapes(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"id":"\ud83d\ude00\uD83D\uDE00"}`: "😀😀",
+		`{"id":"\\ud800 \"\u00e4\n"}`:       "\\ud800 \"ä\n",
+		`{"id":"\ufffd\\"}`:                 "\uFFFD\\",
+		`{"id":"` + "\uFFFD" + `"}`:         "\uFFFD",
+	} {
+		var d document
+		if found := strictjson.Decode([]byte(body), &d); len(found) > 0 || d.ID != want {
+			t.Errorf("%s: %q, %v", body, d.ID, found)
+		}
+	}
+}
+
+// Each time that passes can be written again.
+func TestDecodeTakesTimesThatCanBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{
+		"0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z", "2026-07-23T10:00:00+23:59", "2026-07-23T10:00:00-00:00", "2024-02-29T00:00:00.5-12:00",
+	} {
+		var d document
+		if found := strictjson.Decode([]byte(`{"at":"`+at+`"}`), &d); len(found) > 0 {
+			t.Fatalf("%s: %v", at, found)
+		}
+		for _, written := range []time.Time{*d.At, d.At.UTC()} {
+			if _, err := json.Marshal(written); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+		}
+	}
+}
+
 func TestDecodeTakesNullWhereAValueMayBeAbsent(t *testing.T) {
 	t.Parallel()
 	var d document
@@ -98,16 +146,23 @@ func TestDecodeTakesNullWhereAValueMayBeAbsent(t *testing.T) {
 }
 
 // FuzzDecode holds that what the checker lets pass the decoder takes too:
-// otherwise a mistake would be reported without its field.
+// otherwise a mistake would be reported without its field. What passes can be
+// written again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"id":"a","count":1,"part":{"name":"b"},"parts":[{}],"at":"2026-07-23T14:32:07Z"}`))
 	f.Add([]byte(`{"at":"2026-07-23T24:00:00Z"}`))
+	f.Add([]byte(`{"at":"2026-07-23T10:00:00+24:00"}`))
+	f.Add([]byte(`{"id":"\ud800\\","part":{"name":"\ud83d\ude00"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var d document
-		for _, e := range strictjson.Decode(data, &d) {
+		found := strictjson.Decode(data, &d)
+		for _, e := range found {
 			if e.Field == "" && strings.Contains(e.Message, "cannot unmarshal") {
 				t.Fatalf("%q passed the checker: %s", data, e.Message)
 			}
+		}
+		if _, err := json.Marshal(d); err != nil && len(found) == 0 {
+			t.Fatalf("%q passed and cannot be written: %v", data, err)
 		}
 	})
 }

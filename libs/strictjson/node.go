@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -9,10 +10,13 @@ import (
 // order of members and the members that appear twice.
 type node struct {
 	// scalar is a string, json.Number, bool or nil; unused for the other kinds.
-	scalar  any
-	kind    kind
-	members []member
-	items   []node
+	scalar any
+	// halfPair: a string whose escapes are half of a surrogate pair, for which
+	// encoding/json puts U+FFFD.
+	halfPair bool
+	kind     kind
+	members  []member
+	items    []node
 }
 
 type member struct {
@@ -28,52 +32,68 @@ const (
 	arrayKind
 )
 
-// readNode reads the decoder's next value; data was found to be valid JSON
-// before, so an error is only ever the depth.
-func readNode(d *json.Decoder, depth int) (node, error) {
+// reader reads nodes of data, which was found to be valid JSON before: an
+// error of its is only ever the depth.
+type reader struct {
+	data   []byte
+	tokens *json.Decoder // of data
+}
+
+func newReader(data []byte) *reader {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return &reader{data: data, tokens: d}
+}
+
+func (r *reader) node(depth int) (node, error) {
 	if depth > maxDepth {
 		return node{}, fmt.Errorf("is nested deeper than %d levels", maxDepth)
 	}
-	token, err := d.Token()
+	from := r.tokens.InputOffset()
+	token, err := r.tokens.Token()
 	if err != nil {
 		return node{}, fmt.Errorf("is not JSON: %w", err)
 	}
 	switch token {
 	case json.Delim('{'):
-		return readObject(d, depth)
+		return r.object(depth)
 	case json.Delim('['):
-		return readArray(d, depth)
+		return r.array(depth)
 	}
-	return node{scalar: token}, nil
+	n := node{scalar: token}
+	if _, text := token.(string); text {
+		n.halfPair = holdsHalfPair(r.data[from:r.tokens.InputOffset()])
+	}
+	return n, nil
 }
 
-func readObject(d *json.Decoder, depth int) (node, error) {
+func (r *reader) object(depth int) (node, error) {
 	n := node{kind: objectKind}
-	for d.More() {
-		name, err := d.Token()
+	for r.tokens.More() {
+		name, err := r.tokens.Token()
 		if err != nil {
 			return node{}, fmt.Errorf("is not JSON: %w", err)
 		}
-		value, err := readNode(d, depth+1)
+		value, err := r.node(depth + 1)
 		if err != nil {
 			return node{}, err
 		}
 		n.members = append(n.members, member{name: name.(string), value: value})
 	}
-	_, err := d.Token()
+	_, err := r.tokens.Token()
 	return n, err
 }
 
-func readArray(d *json.Decoder, depth int) (node, error) {
+func (r *reader) array(depth int) (node, error) {
 	n := node{kind: arrayKind}
-	for d.More() {
-		item, err := readNode(d, depth+1)
+	for r.tokens.More() {
+		item, err := r.node(depth + 1)
 		if err != nil {
 			return node{}, err
 		}
 		n.items = append(n.items, item)
 	}
-	_, err := d.Token()
+	_, err := r.tokens.Token()
 	return n, err
 }
 
