@@ -28,6 +28,10 @@
 -- caller. at is when a refund's units were used, 0 for now. A start of -1 is
 -- not checked; an end of 0 is none. expiry is in s since the epoch, 0 for none.
 --
+-- ARGV[2], where it is there, is a number to leave on a receipt, whose key is
+-- the last of KEYS: the number and each decision's status, 2:110. It is written
+-- with the charges, so that a caller whose answer was lost can ask for it.
+--
 -- The answer is now and, for each decision:
 --
 --   0|1 {passes a b c}  denied|charged, and each counter with its state after
@@ -54,6 +58,12 @@ local pack, parse = struct.pack, struct.unpack
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local A = {parse('<' .. string.rep('d', #ARGV[1] / 8), ARGV[1])}
+
+local receipt
+if ARGV[2] then
+  receipt = KEYS[#KEYS]
+  KEYS[#KEYS] = nil
+end
 
 -- Read. kind[k] is what key k is, 0 where it holds something else; x, y, z and
 -- l its state; was and ended are x and y as it holds them; dirty[k] that it is to be written,
@@ -128,7 +138,7 @@ end
 -- what stands. What takes nothing leaves no trace, not even of when it looked.
 -- lost[k] is a counter that denied: nothing charges it, so it is there that a
 -- key that lost its expiry gets it back.
-local out, o, p, lost, denied = {now}, 2, #KEYS + 1, {}, false
+local out, o, p, lost, denied, statuses = {now}, 2, #KEYS + 1, {}, false, {}
 while A[p + 1] do
   local length = A[p + 1]
   local again = length < 0
@@ -343,6 +353,7 @@ while A[p + 1] do
     end
   end
   out[o] = status
+  statuses[#statuses + 1] = status
   if status > 1 then at = o + 1 end
   o, p = at, stop
 end
@@ -351,10 +362,11 @@ end
 -- expiry: SET with one costs Redis twice that. It is set with a new key or
 -- window, with each charge of gcra and tokenBucket, which are full again later,
 -- and of the others now and then, should it have been lost.
-local texts = {}
+local texts, wrote = {}, false
 for k, key in ipairs(KEYS) do
   local code, s = kind[k], false
   if dirty[k] then
+    wrote = true
     if code == 5 then
       local d = x[k] - was[k]
       call('INCRBY', key, d == 1 and '1' or string.format('%d', d))
@@ -377,6 +389,10 @@ for k, key in ipairs(KEYS) do
       call('PEXPIREAT', key, texts[t])
     end
   end
+end
+
+if receipt and wrote then
+  call('SET', receipt, ARGV[2] .. ':' .. table.concat(statuses), 'EX', '60')
 end
 
 return pack('<' .. string.rep('d', o - 1), unpack(out, 1, o - 1))

@@ -29,6 +29,8 @@ type batch struct {
 	began    time.Time // and last
 	took     error
 	reply    string
+	receipt  receipt // what is asked for should the answer be lost
+	lane     *string // whose receipt it is
 }
 
 // keyKind is a key and what it is taken for.
@@ -44,6 +46,7 @@ func (b *batch) reset() {
 	clear(b.places)
 	b.parts, b.keys, b.args, b.body = b.parts[:0], b.keys[:0], b.args[:0], b.body[:0]
 	b.counters, b.text, b.again, b.took, b.reply, b.first = 0, false, false, nil, "", time.Time{}
+	b.receipt = receipt{}
 }
 
 // fits reports whether the part can travel along; the first one always does.
@@ -104,14 +107,22 @@ func (b *batch) stamp(s *Store) {
 
 // command returns the call as it is to be sent next.
 func (b *batch) command(s *Store) charge {
-	b.args = append(b.args[:0], "evalsha", s.sha, len(b.keys))
+	keys := len(b.keys)
+	if b.receipt.number > 0 {
+		keys++
+	}
+	b.args = append(b.args[:0], "evalsha", s.sha, keys)
 	if b.text {
 		b.args[0], b.args[1] = "eval", s.text
 	}
 	for i := range b.keys {
 		b.args = append(b.args, &b.keys[i])
 	}
-	b.args = append(b.args, b.body)
+	if b.receipt.number > 0 {
+		b.args = append(b.args, b.receipt.key, b.body, b.receipt.number)
+	} else {
+		b.args = append(b.args, b.body)
+	}
 	cmd := redis.NewCmd(s.background, b.args...)
 	cmd.SetFirstKeyPos(3)
 	return charge{cmd}
@@ -164,6 +175,9 @@ var errAnswer = errors.New("answer is cut short")
 // hand gives each part its share of the answer.
 func (b *batch) hand(s *Store) {
 	at, lost := 1, b.lost()
+	if lost {
+		s.lose(b)
+	}
 	for _, p := range b.parts {
 		p.err, p.reply = b.took, b.reply
 		if lost && !p.settle {
@@ -185,7 +199,7 @@ func (b *batch) hand(s *Store) {
 // lost reports a call that was sent, and never answered: whether it was charged
 // nobody knows.
 func (b *batch) lost() bool {
-	if b.took == nil || isReply(b.took) {
+	if b.took == nil || isReply(b.took) || errors.Is(b.took, redis.ErrPoolTimeout) || errors.Is(b.took, redis.ErrPoolExhausted) {
 		return false
 	}
 	var op *net.OpError

@@ -91,6 +91,7 @@ func (p *part) add(prefix string, c *limit.Counter, index int, now time.Time) (r
 	if c.Unlimited || c.Force {
 		capacity = -1
 	}
+	p.quotas = p.quotas || c.Algorithm.Quota() && c.Cost != 0
 	switch {
 	case c.Wallet():
 		return p.wallet(key, c, capacity)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
@@ -97,31 +98,115 @@ func (p *proxy) serve(client net.Conn, to string) {
 	}
 }
 
-// A charge whose answer is lost was made once, and its caller hears that the
-// store is unavailable: go-redis would send it four times.
+// A charge whose answer is lost was made once (go-redis would send it four
+// times); its caller hears that the store is unavailable, and so quotas are
+// given back by the receipt of the call. Rates are not: they are counted.
 func TestLostAnswerChargesOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]int32{"silence": swallowAnswers, "cut": cutOnAnswer} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := miniredis.RunT(t)
-			p := newProxy(t, server.Addr())
-			s := newStore(t, newClient(t, p.addr), Options{Budget: time.Second})
-			c := quota(100)
-			if _, err := s.Decide(t.Context(), []limit.Counter{c}); err != nil {
-				t.Fatal(err)
+			srv := miniredis.RunT(t)
+			p := newProxy(t, srv.Addr())
+			s := newStore(t, newClient(t, p.addr), Options{
+				Budget: 50 * time.Millisecond, CallTimeout: 200 * time.Millisecond, Breaker: breaker.Options{Silence: generous, Errors: 1000},
+			})
+			servertest.Eventually(t, 5*time.Second, "the first decision", func() bool {
+				_, err := s.Decide(t.Context(), []limit.Counter{fixed(1000)})
+				return err == nil
+			})
+			direct := newStore(t, newClient(t, srv.Addr()), Options{})
+			used := func() (rate, consumed, refunded int64) {
+				d, err := direct.Decide(t.Context(), []limit.Counter{withCost(fixed(1000), 0), withCost(quota(100), 0)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return 1000 - d.States[0].Remaining, d.States[1].Consumed, d.States[1].Refunded
 			}
+			before, _, _ := used()
 			p.answer.Store(fault)
-			if _, err := s.Decide(t.Context(), []limit.Counter{c}); !errors.Is(err, limit.ErrUnavailable) {
+			if _, err := s.Decide(t.Context(), []limit.Counter{quota(100), fixed(1000)}); !errors.Is(err, limit.ErrUnavailable) {
 				t.Fatalf("error %v", err)
 			}
+			if rate, consumed, refunded := used(); rate != before+1 || consumed != 1 || refunded != 0 {
+				t.Fatalf("rate %d after %d, %d consumed, %d refunded", rate, before, consumed, refunded)
+			}
+			servertest.Eventually(t, 10*time.Second, "the loss to be noticed", func() bool { return s.Stats().Lost > 0 })
 			p.answer.Store(passAnswers)
-			direct := newStore(t, newClient(t, server.Addr()), Options{})
-			d, err := direct.Decide(t.Context(), []limit.Counter{withCost(c, 0)})
-			if err != nil || d.States[0].Consumed != 2 {
-				t.Fatalf("two decisions charged %+v, %v", d.States, err)
+			servertest.Eventually(t, 10*time.Second, "the quota to be given back", func() bool {
+				_, _, refunded := used()
+				return refunded == 1
+			})
+			if _, consumed, refunded := used(); consumed != 1 || refunded != 1 || s.Stats().Unknown != 0 {
+				t.Errorf("%d consumed, %d refunded, %+v", consumed, refunded, s.Stats())
 			}
 		})
+	}
+}
+
+// A settlement whose answer is lost is settled again, and applied once.
+func TestLostSettlementIsAppliedOnce(t *testing.T) {
+	t.Parallel()
+	srv := miniredis.RunT(t)
+	p := newProxy(t, srv.Addr())
+	s := newStore(t, newClient(t, p.addr), Options{CallTimeout: 200 * time.Millisecond, Breaker: breaker.Options{Silence: generous, Errors: 1000}})
+	settle := func() error { return s.Settle(t.Context(), "gw", 7, []limit.Counter{withCost(quota(100), 3)}) }
+	p.answer.Store(cutOnAnswer)
+	direct := newStore(t, newClient(t, srv.Addr()), Options{})
+	consumed := func() int64 {
+		d, err := direct.Decide(t.Context(), []limit.Counter{withCost(quota(100), 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.States[0].Consumed
+	}
+	if err := settle(); !errors.Is(err, limit.ErrUnavailable) {
+		t.Fatalf("error %v", err)
+	}
+	p.answer.Store(passAnswers)
+	servertest.Eventually(t, 5*time.Second, "the settlement", func() bool { return settle() == nil })
+	if err := settle(); err != nil || consumed() != 3 {
+		t.Fatalf("%d consumed, %v", consumed(), err)
+	}
+}
+
+// Answers that prove that nothing ran are followed by another try; no other is.
+func TestWhatIsSentAgain(t *testing.T) {
+	t.Parallel()
+	for answer, again := range map[string]bool{
+		"MOVED 1 127.0.0.1:1": true, "ASK 1 127.0.0.1:1": true, "TRYAGAIN Multiple keys request during rehashing of slot": true,
+		"LOADING Redis is loading the dataset in memory": true, "READONLY You can't write against a read only replica.": true,
+		"CLUSTERDOWN The cluster is down": true, "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.": true,
+		"NOSCRIPT No matching script.":                            true,
+		"OOM command not allowed when used memory > 'maxmemory'.": false, "BUSY Redis is busy running a script.": false,
+		"NOREPLICAS Not enough good replicas to write.": false, "ERR user_script:1: oops": false, "NOAUTH Authentication required.": false,
+		"MISCONF Redis is configured to save RDB snapshots": false, "CROSSSLOT Keys in request don't hash to the same slot": false,
+	} {
+		srv := miniredis.RunT(t)
+		s := newStore(t, newClient(t, srv.Addr()), Options{})
+		if _, err := s.Decide(t.Context(), []limit.Counter{quota(100)}); err != nil {
+			t.Fatal(err)
+		}
+		var calls, refusals atomic.Int64
+		refusals.Store(2)
+		srv.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+			if cmd != "EVALSHA" && cmd != "EVAL" {
+				return false
+			}
+			calls.Add(1)
+			if refusals.Add(-1) < 0 {
+				return false
+			}
+			c.WriteError(answer)
+			return true
+		})
+		d, err := s.Decide(t.Context(), []limit.Counter{quota(100)})
+		switch {
+		case again && (err != nil || d.States[0].Consumed != 2 || calls.Load() != 3):
+			t.Errorf("%s: %+v, %v after %d calls", answer, d, err, calls.Load())
+		case !again && (!errors.Is(err, limit.ErrUnavailable) || calls.Load() != 1):
+			t.Errorf("%s: %v after %d calls", answer, err, calls.Load())
+		}
 	}
 }
 

@@ -31,6 +31,8 @@ type lanes struct {
 type lane struct {
 	batches [pipelineBatches]batch
 	used    int
+	id      string // of its receipts; a new one after one may have been left
+	number  int64
 }
 
 var errQueueFull = errors.New("too many decisions wait")
@@ -123,6 +125,7 @@ func (l *lanes) send(n *lane) {
 	again := n.batches[:n.used]
 	for i := range again {
 		again[i].lay()
+		n.sign(s, &again[i])
 	}
 	pending := make([]*batch, 0, pipelineBatches)
 	for i := range again {

@@ -45,6 +45,7 @@ type part struct {
 	reply  string // this part's share
 	now    int64  // Redis's clock, µs
 	settle bool   // a settlement: nobody undoes it when its answer is late
+	quotas bool   // it charges or refunds some
 }
 
 // group is counters judged all or nothing.
@@ -123,7 +124,7 @@ func (p *part) reset() {
 	p.index = p.index[:0]
 	p.kinds = p.kinds[:0]
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
-	p.err, p.reply, p.now, p.settle = nil, "", 0, false
+	p.err, p.reply, p.now, p.settle, p.quotas = nil, "", 0, false, false
 	p.state.Store(partWaiting)
 	p.sent.Store(0)
 }

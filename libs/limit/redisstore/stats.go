@@ -9,14 +9,17 @@ type Stats struct {
 	// Undone are charges given back: their answer came too late for the
 	// decision, or another slot of it denied.
 	Undone uint64
-	// Lost are calls of which nobody knows whether they were charged: sent, and
-	// never answered.
+	// Lost are calls that were sent and never answered: nobody knows whether
+	// they were charged.
 	Lost uint64
+	// Unknown are those of them that charged quotas and of which no receipt
+	// could be had either.
+	Unknown uint64
 }
 
-type counts struct{ left, undone, lost atomic.Uint64 }
+type counts struct{ left, undone, lost, unknown atomic.Uint64 }
 
 // Stats returns the counts so far.
 func (s *Store) Stats() Stats {
-	return Stats{Left: s.counts.left.Load(), Undone: s.counts.undone.Load(), Lost: s.counts.lost.Load()}
+	return Stats{Left: s.counts.left.Load(), Undone: s.counts.undone.Load(), Lost: s.counts.lost.Load(), Unknown: s.counts.unknown.Load()}
 }

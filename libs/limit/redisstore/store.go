@@ -33,6 +33,8 @@ type Store struct {
 	// context: a call once begun does not end with the request that began it.
 	running    sync.WaitGroup
 	background context.Context
+	closing    chan struct{}
+	close      sync.Once
 
 	lanePool sync.Pool // of *lane
 	partPool sync.Pool // of *part
@@ -55,10 +57,10 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 	s := &Store{
 		client: client, o: o, now: o.Now, clock: clock{now: o.Now},
 		breaker:    breaker.New(o.Breaker),
-		background: context.Background(),
-		lanePool:   sync.Pool{New: func() any { return new(lane) }},
-		partPool:   sync.Pool{New: func() any { return newPart() }},
-		askPool:    sync.Pool{New: func() any { return new(asking) }},
+		background: context.Background(), closing: make(chan struct{}),
+		lanePool: sync.Pool{New: func() any { return new(lane) }},
+		partPool: sync.Pool{New: func() any { return newPart() }},
+		askPool:  sync.Pool{New: func() any { return new(asking) }},
 	}
 	s.servers.start(s)
 	s.useScript(script.Decide)
@@ -73,8 +75,10 @@ func (s *Store) useScript(text string) {
 // Available reports whether calls are tried: false while the breaker is open.
 func (s *Store) Available() bool { return s.breaker.Closed() }
 
-// Close waits for calls and probes under way. No Decide may run or follow.
+// Close waits for calls and probes under way, and gives up asking for receipts.
+// No Decide may run or follow.
 func (s *Store) Close() error {
+	s.close.Do(func() { close(s.closing) })
 	s.running.Wait()
 	return nil
 }
@@ -84,8 +88,8 @@ func (s *Store) Close() error {
 // of limit.Counter.Check. After limit.ErrUnavailable nothing is charged, as far
 // as the store can see to it: a call that was not sent never is, one that Redis
 // comes to too late charges nothing, and what was charged all the same is given
-// back when the answer comes in late. Only an answer that was lost leaves a
-// charge that nobody knows of; Stats counts those.
+// back when the answer comes in late. Where it is lost, quotas are given back
+// by the call's receipt; rates are not (Stats.Lost).
 func (s *Store) Decide(ctx context.Context, counters []limit.Counter) (limit.Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return limit.Decision{}, err

@@ -60,10 +60,14 @@ func (p *part) undo(s *Store, other *part, g group) {
 // settleLate is the end of a part that nobody waits for: what was charged,
 // though its decision heard nothing, is given back.
 func (s *Store) settleLate(p *part) {
-	defer s.release(p)
-	if p.settle || p.err != nil {
-		return
+	if !p.settle && p.err == nil {
+		s.takeBack(p)
 	}
+	s.release(p)
+}
+
+// takeBack sends what undoes the charges of a part's groups.
+func (s *Store) takeBack(p *part) {
 	var back *part
 	for _, g := range p.groups {
 		if g.status != statusCharged {
@@ -81,7 +85,7 @@ func (s *Store) settleLate(p *part) {
 	}
 	s.counts.undone.Add(1)
 	if err := s.servers.lanes(s.background, back).add(back); err != nil {
-		s.counts.lost.Add(1)
+		s.counts.unknown.Add(1)
 		s.release(back)
 	}
 }

@@ -1,0 +1,111 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// receiptAsked is how long a receipt is asked for; it lives for 60 s.
+const receiptAsked = 45 * time.Second
+
+// receipt is where a call writes what became of its decisions, together with
+// their charges. A lane's calls overwrite it, so there is one for each lane.
+type receipt struct {
+	key    string
+	number int64 // 0: none
+}
+
+// sign gives a call that charges quotas its receipt.
+func (n *lane) sign(s *Store, b *batch) {
+	if !slices.ContainsFunc(b.parts, func(p *part) bool { return p.quotas && !p.settle }) {
+		return
+	}
+	if n.id == "" {
+		n.id = rand.Text()
+	}
+	n.number++
+	key := s.o.KeyPrefix + "receipt:" + n.id
+	if s.servers.cluster != nil {
+		key = s.o.KeyPrefix + "{" + tagOf(b.keys[0]) + "}:receipt:" + n.id
+	}
+	b.receipt, b.lane = receipt{key, n.number}, &n.id
+}
+
+// lose sees to a call whose answer will not come. Its parts are answered with
+// the error and used again, so that what may have to be undone is copied.
+func (s *Store) lose(b *batch) {
+	if b.receipt.number == 0 {
+		return
+	}
+	var parts []*part
+	for _, p := range b.parts {
+		parts = append(parts, &part{
+			slot: p.slot, settle: p.settle,
+			groups: slices.Clone(p.groups), counters: slices.Clone(p.counters), index: slices.Clone(p.index),
+		})
+	}
+	r, began := b.receipt, b.began
+	*b.lane = "" // the next call's receipt must not overwrite this one
+	s.running.Go(func() { s.inquire(r, began, parts) })
+}
+
+// inquire asks for a receipt, until Redis can be asked, and gives back what it
+// says was charged. Once the call's deadline has passed, no receipt means that
+// nothing was, and never will be.
+func (s *Store) inquire(r receipt, began time.Time, parts []*part) {
+	wait := 2 * s.o.Budget
+	for end := time.Now().Add(receiptAsked); time.Now().Before(end); wait = min(2*wait, time.Second) {
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-s.closing:
+			t.Stop()
+			s.counts.unknown.Add(1)
+			return
+		}
+		statuses, err := s.ask(r)
+		if err == nil {
+			s.undoLost(statuses, began, parts)
+			return
+		}
+	}
+	s.counts.unknown.Add(1)
+}
+
+// ask returns the statuses on a receipt, none where another call's is there.
+func (s *Store) ask(r receipt) (string, error) {
+	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
+	defer cancel()
+	text, err := s.client.Get(ctx, r.key).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", err
+	}
+	number, statuses, _ := strings.Cut(text, ":")
+	if number != strconv.FormatInt(r.number, 10) {
+		return "", nil
+	}
+	return statuses, nil
+}
+
+func (s *Store) undoLost(statuses string, began time.Time, parts []*part) {
+	at := 0
+	redis, _ := s.clock.redis(began)
+	for _, p := range parts {
+		p.now = redis.UnixMicro()
+		for i := range p.groups {
+			p.groups[i].status = statusDenied
+			if at < len(statuses) && statuses[at] == '0'+statusCharged && !p.settle {
+				p.groups[i].status = statusCharged
+			}
+			at++
+		}
+		s.takeBack(p)
+	}
+}
