@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -54,27 +55,31 @@ func (ix *Index) Replace(rs []rules.Rule) error {
 		}
 		byID[r.ID] = c
 	}
-	ix.use(byID)
+	ix.use(slices.Collect(maps.Values(byID)))
 	return errors.Join(errs...)
 }
 
 // ReplaceCompiled is Replace for rules that are compiled; their ids are unique.
 func (ix *Index) ReplaceCompiled(all []*Compiled) {
-	byID := make(map[string]*Compiled, len(all))
-	for _, c := range all {
-		byID[c.ID] = c
-	}
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	ix.use(byID)
+	ix.use(all)
 }
 
-// use swaps a table of the rules in; ix.mu is held.
-func (ix *Index) use(byID map[string]*Compiled) {
-	t := newTable()
-	for _, c := range byID {
+// use swaps a table of the rules in; ix.mu is held. A gateway's start waits for
+// this, so map and table are made at once.
+func (ix *Index) use(all []*Compiled) {
+	byID, t := make(map[string]*Compiled, len(all)), newTable()
+	var both sync.WaitGroup
+	both.Go(func() {
+		for _, c := range all {
+			byID[c.ID] = c
+		}
+	})
+	for _, c := range all {
 		t.add(c, places(c))
 	}
+	both.Wait()
 	ix.byID = byID
 	ix.table.Store(t)
 }

@@ -106,9 +106,6 @@ func newTerms(r *rules.Rule, k kind, f form) (*terms, error) {
 	if err := t.setLimit(r, &g); err != nil {
 		return nil, err
 	}
-	if t.Shadow { // what is only tried counts in a counter of its own
-		t.keyTail += ":shadow"
-	}
 	if t.Service != "" {
 		t.scopeRank = scopeService
 	}
@@ -157,12 +154,21 @@ func (t *terms) setLimit(r *rules.Rule, g *group) error {
 		}
 		rate := rateNames[l.Algorithm]
 		t.Algorithm, g.class, g.window = rate.algo, classRate, t.Window
-		t.keyTail = ":" + t.Metric + ":" + rate.name + ":" + strconv.FormatInt(int64(t.Window/time.Second), 10)
+		t.keyTail = t.tail(rate.name) + ":" + strconv.FormatInt(int64(t.Window/time.Second), 10)
 		return nil
 	}
 	// The store adds the calendar and the period that the charge falls in.
-	t.keyTail = ":" + t.Metric + ":quota"
+	t.keyTail = t.tail("quota")
 	return nil
+}
+
+// tail begins a key's part after the subject. Counters of shadow rules are
+// apart: they charge nothing that an enforced rule judges by.
+func (t *terms) tail(algorithm string) string {
+	if t.Shadow {
+		algorithm += "-shadow"
+	}
+	return ":" + t.Metric + ":" + algorithm
 }
 
 // calendarOf returns the calendar of a quota with the changes it went through.

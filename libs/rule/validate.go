@@ -62,8 +62,11 @@ func (v *validator) wording(r rules.Rule) {
 
 func (v *validator) own(r rules.Rule) {
 	v.name("id", r.ID)
-	if r.ID == "." || r.ID == ".." {
+	switch r.ID {
+	case ".", "..":
 		v.add("id", "must not be a dot segment: it could not stand in a URL")
+	case "/": // net/http takes the segment %2F for the path's end
+		v.add("id", "must not be a slash alone: it could not stand in a URL")
 	}
 	if r.Name != "" && (utf8.RuneCountInString(r.Name) > maxName || !printable(r.Name)) {
 		v.add("name", "must be at most %d printable characters", maxName)

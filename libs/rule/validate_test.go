@@ -127,6 +127,7 @@ func TestValidateRefuses(t *testing.T) {
 		{gcraRule, `{"id":"a\nb"}`, "id", "printable"},
 		{gcraRule, `{"id":"a\u007fb"}`, "id", "printable"},
 		{gcraRule, `{"id":".."}`, "id", "dot segment"},
+		{gcraRule, `{"id":"/"}`, "id", "slash alone"},
 		{gcraRule, `{"name":"a\u0000"}`, "name", "printable"},
 		{gcraRule, `{"subject":{"kind":""}}`, "subject.kind", "one of tenant, user"},
 		{gcraRule, `{"subject":{"kind":"Tenant"}}`, "subject.kind", "one of"},

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -42,6 +43,8 @@ type deployment struct {
 	log      *lockedLog
 	// now is the clock of gateways that are run from now on; nil is time.Now.
 	now func() time.Time
+	// registerer gets the metrics of the gateway that is run next.
+	registerer prometheus.Registerer
 	// redis changes how those reach Redis; nil leaves it.
 	redis func(*redis.UniversalOptions)
 
@@ -206,7 +209,7 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	}
 	redisstore.Configure(options, cfg.Store.Timeout)
 	client := redis.NewUniversalClient(options)
-	s, err := New(cfg, Deps{Redis: client, Stream: d.stream, Log: d.logger(), Now: d.now})
+	s, err := New(cfg, Deps{Redis: client, Stream: d.stream, Log: d.logger(), Now: d.now, Registerer: d.registerer})
 	if err != nil {
 		d.t.Fatal(err)
 	}
