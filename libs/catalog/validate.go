@@ -54,6 +54,8 @@ func (v *validation) name(name string) {
 		v.add("name", "must be printable UTF-8")
 	case name == "." || name == "..":
 		v.add("name", "must not be a dot segment: it could not stand in a URL")
+	case name == "/": // net/http takes the segment %2F for the path's end
+		v.add("name", "must not be a slash alone: it could not stand in a URL")
 	}
 }
 

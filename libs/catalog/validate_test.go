@@ -46,6 +46,7 @@ func TestValidateNamesEachMistake(t *testing.T) {
 		{"no name", func(s *events.Service) { s.Name = "" }, "name", "1 to 128"},
 		{"long name", func(s *events.Service) { s.Name = strings.Repeat("ä", 129) }, "name", "not 129"},
 		{"control", func(s *events.Service) { s.Name = "pay\tments" }, "name", "printable"},
+		{"slash name", func(s *events.Service) { s.Name = "/" }, "name", "slash alone"},
 		{"dot name", func(s *events.Service) { s.Name = ".." }, "name", "dot segment"},
 		{"no slash", func(s *events.Service) { s.Prefix = "/payments" }, "prefix", "begin and end with /"},
 		{"dots", func(s *events.Service) { s.Prefix = "/a/../b/" }, "prefix", "clean path"},
