@@ -41,6 +41,7 @@ func (s *Service) routes() error {
 	s.mux.HandleFunc("GET /openapi.yaml", static("application/openapi+yaml", asYAML))
 	s.mux.HandleFunc("GET /docs", static("text/html; charset=utf-8", page))
 	s.mux.HandleFunc("GET /healthz", health)
+	s.mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
 	s.mux.HandleFunc("/", s.fallback)
 	return nil
 }

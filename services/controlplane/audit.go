@@ -53,7 +53,8 @@ func textOrNull(document []byte) *string {
 type auditQuery struct {
 	kind, key, actor string
 	from, to         time.Time
-	// before is the id that an earlier page ended with.
+	// before is the id that an earlier page ended with; 1 or more, 0 is the
+	// first page.
 	before int64
 	limit  int
 }

@@ -46,7 +46,7 @@ func (s *Service) listAudit(ctx context.Context, in *auditInput) (*struct{ Body 
 	q := auditQuery{kind: in.Kind, key: in.ID, actor: in.Actor, from: in.From, to: in.To, limit: in.Limit + 1}
 	if last != "" {
 		var err error
-		if q.before, err = strconv.ParseInt(last, 10, 64); err != nil {
+		if q.before, err = strconv.ParseInt(last, 10, 64); err != nil || q.before < 1 {
 			return nil, invalid(FieldError{"query", "cursor", "must be the next of an earlier page of this list"})
 		}
 	}

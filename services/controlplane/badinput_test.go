@@ -68,6 +68,8 @@ var badInputs = []struct {
 	{"both", request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: map[string]string{"If-Match": "*", "If-None-Match": "*"}}, 400, "If-None-Match", "together"},
 	{"If-None-Match of a tag", request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: map[string]string{"If-None-Match": `"1"`}}, 400, "If-None-Match", "must be *"},
 	{"another id", request{method: "PUT", path: "/v1/rules/b", body: goodRule, header: anyVersion}, 400, "id", "the one in the path"},
+	{"slash as id", request{body: ruleWith(`"id":"a"`, `"id":"/"`)}, 400, "id", "slash alone"},
+	{"slash as name", request{path: "/v1/services", body: `{"name":"/","prefix":"/s/","upstreams":[{"url":"http://a"}]}`}, 400, "name", "slash alone"},
 	{"UTF-8 in path", request{method: "GET", path: "/v1/rules/%ff"}, 400, "", "UTF-8"},
 	{"NUL in path", request{method: "GET", path: "/v1/rules/a%00b"}, 400, "", "NUL"},
 
@@ -84,6 +86,8 @@ var badInputs = []struct {
 	{"time", request{method: "GET", path: "/v1/usage?from=yesterday"}, 400, "from", "time"},
 	{"times", request{method: "GET", path: "/v1/audit?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z"}, 400, "to", "after from"},
 	{"audit kind", request{method: "GET", path: "/v1/audit?kind=x"}, 400, "kind", "one of"},
+	{"audit cursor of id 0", request{method: "GET", path: "/v1/audit?cursor=YXVkaXQAMA"}, 400, "cursor", "this list"},
+	{"audit cursor of id -5", request{method: "GET", path: "/v1/audit?cursor=YXVkaXQALTU"}, 400, "cursor", "this list"},
 	{"audit cursor", request{method: "GET", path: "/v1/audit?cursor=YXVkaXQAeA"}, 400, "cursor", "this list"},
 
 	{"override of all", request{path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"*"},"metric":"m","limit":1}`}, 400, "subject.value", "must be exact"},
@@ -100,7 +104,8 @@ var badInputs = []struct {
 	{"key with a status", request{path: "/v1/keys", body: `{"tenantId":"t","status":"active"}`}, 400, "status", "is not a field"},
 	{"key with a hash", request{path: "/v1/keys", body: `{"tenantId":"t","sha256":"00"}`}, 400, "sha256", "is not a field"},
 	{"key of the past", request{path: "/v1/keys", body: `{"tenantId":"t","expiresAt":"2001-01-01T00:00:00Z"}`}, 400, "expiresAt", "future"},
-	{"key past 9999", request{path: "/v1/keys", body: `{"tenantId":"t","expiresAt":"9999-12-31T23:59:59-23:00"}`}, 400, "expiresAt", "9999"},
+	{"key past 9999", request{path: "/v1/keys", body: `{"tenantId":"t","expiresAt":"9999-12-31T23:59:59-23:00"}`}, 400, "expiresAt", "RFC 3339"},
+	{"key before 1970", request{path: "/v1/keys", body: `{"tenantId":"t","expiresAt":"1969-12-31T23:59:59Z"}`}, 400, "expiresAt", "years 1970 to 9999"},
 	{"key of a tenant/user", request{path: "/v1/keys", body: `{"tenantId":"a/b"}`}, 400, "tenantId", "slash"},
 	{"key status", request{method: "PATCH", path: "/v1/keys/k", body: `{"status":"gone"}`, header: anyVersion}, 400, "status", "active, blocked or revoked"},
 	{"key tenant patched", request{method: "PATCH", path: "/v1/keys/k", body: `{"tenantId":"b"}`, header: anyVersion}, 400, "tenantId", "is not a field"},

@@ -48,21 +48,23 @@ func DefaultConfig() Config {
 
 const maxActorLength = 128 // characters
 
-func (c Config) check() error {
+// Check returns what New would refuse of the configuration, each mistake with
+// its key, nil without one.
+func (c Config) Check() error {
 	if c.Listen == "" {
-		return errors.New("listen must be host:port")
+		return errors.New("controlplane.listen must be host:port")
 	}
 	if c.RequestTimeout <= 0 || c.ShutdownTimeout <= 0 {
-		return errors.New("requestTimeout and shutdownTimeout must be above 0")
+		return errors.New("controlplane.requestTimeout and controlplane.shutdownTimeout must be above 0")
 	}
 	seen := map[string]bool{}
 	for i, t := range c.Tokens {
 		if err := t.check(); err != nil {
-			return fmt.Errorf("tokens[%d]: %w", i, err)
+			return fmt.Errorf("controlplane.tokens[%d]: %w", i, err)
 		}
 		name, hash := "name "+t.Name, "hash "+strings.ToLower(t.SHA256)
 		if seen[name] || seen[hash] {
-			return fmt.Errorf("tokens[%d]: name and hash must each be used once", i)
+			return fmt.Errorf("controlplane.tokens[%d]: name and hash must each be used once", i)
 		}
 		seen[name], seen[hash] = true, true
 	}

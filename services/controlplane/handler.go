@@ -36,6 +36,10 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, c *call) {
+	if p := checkHeader(r.Header); p != nil {
+		p.write(w)
+		return
+	}
 	if !isPublic(r.URL.Path) {
 		who, p := s.tokens.authenticate(r)
 		if p != nil {
@@ -56,16 +60,38 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, c *call) {
 	ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), callKey{}, c), s.cfg.RequestTimeout)
 	defer cancel()
 	c.routed = r.WithContext(ctx)
+	// Only JSON is spoken. Huma would choose by Accept, after the handler has
+	// committed, and its parser panics at a header such as "text/html;, */*".
+	c.routed.Header = r.Header.Clone()
+	c.routed.Header.Del("Accept")
 	s.mux.ServeHTTP(w, c.routed)
 }
 
 // isPublic tells what needs no token: the contract, its page, and health.
 func isPublic(path string) bool {
 	switch path {
-	case "/openapi.json", "/openapi.yaml", "/docs", "/healthz":
+	case "/", "/openapi.json", "/openapi.yaml", "/docs", "/healthz":
 		return true
 	}
 	return false
+}
+
+// onceHeaders are those that decide about a request and are read as one value.
+var onceHeaders = []string{"Authorization", "If-Match", "If-None-Match", "Content-Type", "Content-Encoding"}
+
+// checkHeader refuses a request that a proxy before us may have read in another
+// way than we would: by the second of two values.
+func checkHeader(h http.Header) *Problem {
+	var found []FieldError
+	for _, name := range onceHeaders {
+		if len(h[name]) > 1 {
+			found = append(found, FieldError{"header", name, "must be given once"})
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	return invalid(found...)
 }
 
 // checkURL refuses what Postgres could not hold, and a query that net/url

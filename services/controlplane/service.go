@@ -55,8 +55,8 @@ type Service struct {
 // New checks the configuration and builds the API; it starts nothing and
 // reaches for nothing.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if err := cfg.check(); err != nil {
-		return nil, fmt.Errorf("controlplane config: %w", err)
+	if err := cfg.Check(); err != nil {
+		return nil, err
 	}
 	if deps.Pool == nil || deps.Usage == nil {
 		return nil, errors.New("controlplane needs a database pool and a usage store")
