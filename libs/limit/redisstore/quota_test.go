@@ -85,7 +85,7 @@ func TestPrepaid(t *testing.T) {
 	if st := b.decide(withCost(c, -2)).States[0]; st.Consumed != 15 || st.Refunded != 2 || st.Forfeited != 7 || st.Remaining != 5 {
 		t.Fatalf("25 granted − 15 + 2 − 7: %+v", st)
 	}
-	for _, key := range b.server.Keys() {
+	for _, key := range b.keys() {
 		if b.server.TTL(key) != 0 {
 			t.Errorf("%s expires", key)
 		}
