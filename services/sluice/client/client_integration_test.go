@@ -183,6 +183,34 @@ func TestApplyServices(t *testing.T) {
 	holds(t, s.must(t, "", "services", "get", "demo"), `"requireKey": true`)
 }
 
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	set := []string{"overrides", "set", "user", "acme/u 1", "--metric", "requests", "--window", "60s"}
+	id := "user:acme/u%201:requests:1m"
+	holds(t, s.must(t, "", append(set, "--limit", "300", "--until", "2030-01-01T00:00:00Z", "--reason", "launch")...), "+ create override "+id)
+	holds(t, s.must(t, "", append(set, "--limit", "400")...), "~ update override "+id)
+	holds(t, s.must(t, "", "overrides", "list", "--tenant", "acme"), id, "user=acme/u 1", "1m", "400", "never")
+	holds(t, s.must(t, "", "overrides", "get", id), `"limit": 400`)
+	holds(t, s.must(t, "", "overrides", "delete", id), "- delete override "+id)
+	s.refused(t, "404", "", "overrides", "get", id)
+	holds(t, s.must(t, "subject: {kind: tenant, value: acme}\nmetric: m\nunlimited: true\n", "overrides", "apply", "-f", "-"), "+ create override tenant:acme:m", "1 created")
+}
+
+// A change of calendar that waits is no difference to the file it came from.
+func TestApplyLeavesWhatTheServerWrites(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	quota := "id: q\nsubject: {kind: tenant, value: '*'}\nmetric: m\nlimit: {algorithm: quota, kind: renewing, limit: 5, period: month, rollover: 2}\n"
+	apply := []string{"rules", "apply", "-f", "-"}
+	s.must(t, quota, apply...)
+	moved := strings.Replace(quota, "period: month", "period: month, timezone: Europe/Paris", 1)
+	holds(t, s.must(t, moved, apply...), "limit.timezone: \"UTC\" → \"Europe/Paris\"", "1 updated")
+	holds(t, s.must(t, "", "rules", "get", "q"), `"previous"`, `"since"`)
+	holds(t, s.must(t, moved, apply...), "1 unchanged")
+	s.refused(t, "thresholds: is not available yet", quota+"thresholds: [80]\n", apply...)
+}
+
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+const explainBody = `{"request":{"method":"GET","path":"/demo/hello","service":"demo","endpoint":"GET /demo/hello","cost":2},
+"rules":[{"id":"a","version":7,"subject":{"kind":"tenant","value":"*"},"metric":"m","horizon":"1m0s","mode":"enforce","result":"won"},
+{"id":"b","version":8,"subject":{"kind":"tenant","value":"*"},"scope":{"service":"demo"},"metric":"m","horizon":"1m0s","mode":"shadow","result":"lost","by":"a","because":"smaller id"}],
+"winners":[{"id":"a","mode":"enforce","subject":"acme","metric":"m","counter":"{t:acme}:t::m:gcra:60","algorithm":"GCRA","override":"tenant:acme:m","cost":2,"limit":30,"remaining":1,"resetSeconds":12.4,"wouldPass":false}],
+"wouldPass":false}`
+
+func TestExplainPrintsWhatTheGatewaySays(t *testing.T) {
+	t.Parallel()
+	var asked string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.URL.Path != "/v1/explain" || r.Header.Get("Authorization") != "Bearer t" {
+			http.Error(w, "no", http.StatusTeapot)
+			return
+		}
+		asked = string(body)
+		_, _ = io.WriteString(w, explainBody)
+	}))
+	defer server.Close()
+	run := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		root := &cobra.Command{Use: "sluice", SilenceErrors: true}
+		root.AddCommand(explainCommand())
+		root.SetArgs(append([]string{"explain", "--admin-url", server.URL, "--token", "t", "--path", "/demo/hello", "--tenant", "acme"}, args...))
+		root.SetOut(&out)
+		if err := root.ExecuteContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	table := run("--cost", "2")
+	for _, says := range []string{
+		"GET /demo/hello → service demo, endpoint GET /demo/hello, cost 2", "lost to a: smaller id (shadow)",
+		"1 of 30, reset in 12 s", "tenant:acme:m", "no: costs 2", "would be denied",
+	} {
+		if !strings.Contains(table, says) {
+			t.Errorf("%q is not in\n%s", says, table)
+		}
+	}
+	if asked != `{"tenantId":"acme","path":"/demo/hello","cost":2}` {
+		t.Errorf("asked %s", asked)
+	}
+	if text := run("-o", "json"); !strings.Contains(text, `"version": 8`) {
+		t.Errorf("JSON is not the gateway's own: %s", text)
+	}
+}
