@@ -88,7 +88,7 @@ type member[V any] struct {
 // leave lets the batch go on without this key: its flight has ended, or waits for another's load.
 func (m *member[V]) leave() {
 	if m != nil {
-		m.once.Do(func() { m.count(nil) })
+		m.once.Do(func() { m.batch.heard(m.cache) })
 	}
 }
 
@@ -96,7 +96,11 @@ func (m *member[V]) leave() {
 // loads the key alone.
 func (m *member[V]) load(ctx context.Context, key string) (Loaded[V], error) {
 	first := false
-	m.once.Do(func() { first = true; m.count(ctx) })
+	m.once.Do(func() {
+		first = true
+		m.batch.ask(ctx, m.key)
+		m.batch.heard(m.cache)
+	})
 	if !first {
 		return single(m.cache.opts.LoadMany)(ctx, key)
 	}
@@ -108,23 +112,23 @@ func (m *member[V]) load(ctx context.Context, key string) (Loaded[V], error) {
 	}
 }
 
-// count hears a member: with a context when it asks for its load. The last one heard starts the load.
-func (m *member[V]) count(ctx context.Context) {
-	b := m.batch
+// ask puts a key into the batch.
+func (b *batch[V]) ask(ctx context.Context, key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if ctx != nil {
-		b.keys = append(b.keys, m.key)
-		if b.ctx == nil {
-			b.ctx = ctx
-		}
+	b.keys = append(b.keys, key)
+	if b.ctx == nil {
+		b.ctx = ctx
 	}
-	b.pending--
-	if b.pending > 0 || len(b.keys) == 0 {
-		return
+}
+
+// heard counts a member that has asked or left. The last one starts the load, whose end the members' loads await.
+func (b *batch[V]) heard(c *Cache[V]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pending--; b.pending == 0 && len(b.keys) > 0 {
+		go b.run(c)
 	}
-	// Its end is awaited by the members' loads.
-	go b.run(m.cache)
 }
 
 func (b *batch[V]) run(c *Cache[V]) {

@@ -174,8 +174,9 @@ func TestFailureReachesEveryWaiterOfItsRun(t *testing.T) {
 	s := newStand(t)
 	src := source{err: errors.New("database on fire")}
 	begun, release := src.held()
+	reg := prometheus.NewRegistry()
 	a := s.node(func(o *options) { o.Load = src.load })
-	b := s.node(func(o *options) { o.Load = src.load })
+	b := s.node(func(o *options) { o.Load, o.Metrics = src.load, cache.NewMetrics(reg) })
 	near, far := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := a.Get(t.Context(), "k"); near <- err }()
 	await(t, begun, "the load")
@@ -188,6 +189,9 @@ func TestFailureReachesEveryWaiterOfItsRun(t *testing.T) {
 	var r *cache.RemoteError
 	if err := await(t, far, "the follower"); !errors.As(err, &r) || r.Text != "database on fire" || errors.Is(err, cache.ErrNotFound) {
 		t.Errorf("the follower got %v", err)
+	}
+	if m := counters(t, reg); m["cache_load_waiters/follower/sum"] != 1 || m["cache_load_waiters/leader"] != 0 || m["cache_requests_total/error"] != 1 {
+		t.Errorf("the follower's metrics: %v", m)
 	}
 	if n := src.loads.Load(); n != 1 {
 		t.Errorf("%d loads", n)
