@@ -18,12 +18,18 @@ import (
 // entity is one kind of row: its name in the audit log, its table and the
 // compacted topic that mirrors it. The names are constants of this package,
 // never input, and so may be part of SQL.
-type entity struct{ kind, table, topic string }
+type entity struct {
+	kind, table, topic string
+	// oneByOne: its writes wait for each other. It is for tables whose rows
+	// share something unique besides the key: two who exchange it would wait
+	// for each other's row, until Postgres after a second ends one of them.
+	oneByOne bool
+}
 
 var (
 	ruleEntity     = entity{kind: "rule", table: "rules", topic: rules.Topic}
 	overrideEntity = entity{kind: "override", table: "overrides", topic: overrides.Topic}
-	serviceEntity  = entity{kind: "service", table: "catalog", topic: catalog.Topic}
+	serviceEntity  = entity{kind: "service", table: "catalog", topic: catalog.Topic, oneByOne: true}
 	keyEntity      = entity{kind: "key", table: "api_keys", topic: keys.Topic}
 )
 

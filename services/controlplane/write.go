@@ -23,7 +23,7 @@ type write struct {
 	cond  precondition
 	// build makes the new document for a version, given the live one (nil if
 	// none). A nil build deletes. It runs inside the transaction, under the
-	// row's lock, and must not do I/O.
+	// row's lock, must not do I/O, and runs again where the transaction does.
 	build func(current []byte, version int64) ([]byte, error)
 }
 
@@ -34,10 +34,12 @@ type write struct {
 // in their order and a consumer that ignores older ones never loses the last.
 func (s *store) apply(ctx context.Context, w write) (record, error) {
 	var done record
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var err error
-		done, err = s.applyIn(ctx, tx, w)
-		return err
+	err := retried(ctx, func() error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			var err error
+			done, err = s.applyIn(ctx, tx, w)
+			return err
+		})
 	})
 	if err != nil {
 		return record{}, fmt.Errorf("write %s: %w", w.kind, err)
@@ -46,6 +48,11 @@ func (s *store) apply(ctx context.Context, w write) (record, error) {
 }
 
 func (s *store) applyIn(ctx context.Context, tx pgx.Tx, w write) (record, error) {
+	if w.oneByOne {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('controlplane.' || $1, 0))`, w.table); err != nil {
+			return record{}, fmt.Errorf("lock table: %w", err)
+		}
+	}
 	before, err := lock(ctx, tx, w)
 	if err != nil {
 		return record{}, err
