@@ -100,6 +100,10 @@ func Open(o Options) (*Spool, error) {
 	return s, nil
 }
 
+// Check says what Open would refuse of the options, nil without anything. It
+// touches no disk.
+func (o Options) Check() error { return o.complete() }
+
 func (o *Options) complete() error {
 	if o.Dir == "" {
 		return errors.New("no folder given")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/spool"
 )
 
 // Config configures a gateway.
@@ -90,14 +91,17 @@ func DefaultConfig() Config {
 	}
 }
 
-// check names each setting that cannot be worked with.
-func (c *Config) check() error {
+// Check returns what New would refuse of the configuration, each mistake with
+// its key, nil without one.
+func (c Config) Check() error {
 	var errs []error
 	if c.Listen == "" {
 		errs = append(errs, errors.New("gateway.listen is empty: give host:port"))
 	}
 	if c.Spool.Dir == "" {
 		errs = append(errs, errors.New("gateway.spool.dir is empty: give a folder of this gateway's own"))
+	} else if err := (spool.Options{Dir: c.Spool.Dir, SizeBytes: c.Spool.SizeBytes}).Check(); err != nil {
+		errs = append(errs, fmt.Errorf("gateway.spool.sizeBytes: %w", err))
 	}
 	for name, d := range map[string]time.Duration{
 		"store.budget": c.Store.Budget, "store.timeout": c.Store.Timeout, "drainTimeout": c.DrainTimeout, "spool.drainTimeout": c.Spool.DrainTimeout,
@@ -112,7 +116,8 @@ func (c *Config) check() error {
 	if c.Store.Timeout < c.Store.Budget {
 		errs = append(errs, fmt.Errorf("gateway.store.timeout must be at least gateway.store.budget (%s), not %s", c.Store.Budget, c.Store.Timeout))
 	}
-	errs = append(errs, c.Answers.check(), c.Identity.check())
+	_, err := c.Explain.callers()
+	errs = append(errs, c.Answers.check(), c.Identity.check(), err)
 	return errors.Join(errs...)
 }
 

@@ -51,7 +51,7 @@ type Service struct {
 
 // New checks the configuration and ties the parts together; it opens nothing.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	id, err := cfg.name()

@@ -34,7 +34,9 @@ type Deps struct {
 	Now        func() time.Time
 }
 
-func (c Config) check() error {
+// Check returns what New would refuse of the configuration, each mistake with
+// its key, nil without one.
+func (c Config) Check() error {
 	switch {
 	case c.Group == "":
 		return errors.New("indexer.group is empty")

@@ -39,7 +39,7 @@ func TestRecordsThatCannotBeDocumentsAreToldWhy(t *testing.T) {
 
 func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
-	if err := DefaultConfig().check(); err != nil {
+	if err := DefaultConfig().Check(); err != nil {
 		t.Fatal(err)
 	}
 	for key, spoil := range map[string]func(*Config){
@@ -50,7 +50,7 @@ func TestConfigsThatCannotWorkAreRefused(t *testing.T) {
 	} {
 		c := DefaultConfig()
 		spoil(&c)
-		if err := c.check(); err == nil || !strings.Contains(err.Error(), "indexer."+key) {
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), "indexer."+key) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}

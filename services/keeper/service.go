@@ -35,7 +35,7 @@ type Service struct {
 
 // New prepares a keeper.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	if err := deps.complete(); err != nil {

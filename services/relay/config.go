@@ -44,7 +44,9 @@ type Deps struct {
 	Now func() time.Time
 }
 
-func (c Config) check() error {
+// Check returns what New would refuse of the configuration, each mistake with
+// its key, nil without one.
+func (c Config) Check() error {
 	if err := outbox.CheckSlotName(c.Slot); err != nil {
 		return fmt.Errorf("relay.slot: %w", err)
 	}

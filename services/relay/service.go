@@ -41,7 +41,7 @@ const (
 
 // New prepares a relay.
 func New(cfg Config, deps Deps) (*Service, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	if err := deps.complete(); err != nil {

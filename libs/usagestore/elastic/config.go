@@ -32,6 +32,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// Check says what New would refuse of the configuration, nil without anything.
+func (c Config) Check() error { return c.complete() }
+
 func (c *Config) complete() error {
 	if c.Flavor == "" {
 		c.Flavor = FlavorElasticsearch
@@ -51,7 +54,7 @@ func (c *Config) complete() error {
 	case c.Flavor != FlavorElasticsearch && c.Flavor != FlavorOpenSearch:
 		return fmt.Errorf("flavor %q is neither %s nor %s", c.Flavor, FlavorElasticsearch, FlavorOpenSearch)
 	case c.IndexPrefix != strings.ToLower(c.IndexPrefix) || strings.ContainsAny(c.IndexPrefix, `\/*?"<>| ,#:`) || strings.ContainsAny(c.IndexPrefix[:1], "-_+."):
-		return fmt.Errorf("index prefix %q is not a lower-case index name", c.IndexPrefix)
+		return fmt.Errorf("indexPrefix %q is not a lower-case index name", c.IndexPrefix)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
 )
 
@@ -30,11 +32,25 @@ func (c *checks) addr(key, value string) {
 	}
 }
 
-func (c *checks) url(key, value string, schemes ...string) {
+func (c *checks) url(key, value string, schemes ...string) bool {
 	u, err := url.Parse(value)
 	if err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
 		// The value may hold a password and is not repeated.
 		c.wrong(key, "not a URL: give %s://host:port…", schemes[0])
+		return false
+	}
+	return true
+}
+
+// room takes over what a room, or a client of several, refuses of its own
+// section: each of its errors names the key already.
+func (c *checks) room(err error) {
+	if joined, several := err.(interface{ Unwrap() []error }); several {
+		for _, one := range joined.Unwrap() {
+			c.room(one)
+		}
+	} else if err != nil {
+		c.errs = append(c.errs, err)
 	}
 }
 
@@ -50,8 +66,9 @@ func (c *checks) notNegative(key string, value time.Duration) {
 	}
 }
 
-// check holds what belongs to no single room; the rooms check their own
-// sections when they are constructed.
+// check holds what belongs to no single room, and asks the rooms about their
+// own sections: a configuration that is printed or started with one module is
+// as good for all.
 func (c Config) check() []error {
 	var is checks
 	is.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -60,15 +77,11 @@ func (c Config) check() []error {
 	if c.Stop.Timeout <= 0 {
 		is.wrong("stop.timeout", "%s: give more than 0", c.Stop.Timeout)
 	}
-	is.url("postgres.url", c.Postgres.URL.Reveal(), "postgres", "postgresql")
+	is.postgres(c.Postgres.URL.Reveal())
 	is.atLeast("postgres.maxConns", int64(c.Postgres.MaxConns), 2)
 	is.redis("redis.counters.", c.Redis.Counters)
 	is.oneOf("usage.store", c.Usage.Store, UsageElasticsearch, UsagePostgres)
-	is.oneOf("elasticsearch.flavor", c.Elasticsearch.Flavor, elastic.FlavorElasticsearch, elastic.FlavorOpenSearch)
-	is.url("elasticsearch.url", c.Elasticsearch.URL, "http", "https")
-	if c.Elasticsearch.APIKey != "" && c.Elasticsearch.Username != "" {
-		is.wrong("elasticsearch.apiKey", "given together with elasticsearch.username: choose one")
-	}
+	is.elasticsearch(c.Elasticsearch, c.Usage.Store == UsageElasticsearch)
 	is.listeners(c)
 	if len(c.Kafka.Brokers) == 0 {
 		is.wrong("kafka.brokers", "empty: give at least one host:port")
@@ -76,7 +89,35 @@ func (c Config) check() []error {
 	for _, broker := range c.Kafka.Brokers {
 		is.addr("kafka.brokers", broker)
 	}
+	for _, room := range []interface{ Check() error }{c.Controlplane, c.Relay, c.Gateway.Config, c.Keeper, c.Indexer} {
+		is.room(room.Check())
+	}
 	return is.errs
+}
+
+func (c *checks) postgres(dsn string) {
+	if !c.url("postgres.url", dsn, "postgres", "postgresql") {
+		return
+	}
+	if _, err := pgxpool.ParseConfig(dsn); err != nil {
+		// The parser's error repeats the URL with its password cut out at best.
+		c.wrong("postgres.url", "not a connection URL that pgx understands")
+	}
+}
+
+// elasticsearch: used says that a store will be made of it, which has demands
+// of its own.
+func (c *checks) elasticsearch(e Elasticsearch, used bool) {
+	c.oneOf("elasticsearch.flavor", e.Flavor, elastic.FlavorElasticsearch, elastic.FlavorOpenSearch)
+	if c.url("elasticsearch.url", e.URL, "http", "https") && used {
+		// The flavor was judged above.
+		if err := (elastic.Config{URL: e.URL, IndexPrefix: e.IndexPrefix}).Check(); err != nil {
+			c.errs = append(c.errs, fmt.Errorf("elasticsearch.%w", err))
+		}
+	}
+	if e.APIKey != "" && e.Username != "" {
+		c.wrong("elasticsearch.apiKey", "given together with elasticsearch.username: choose one")
+	}
 }
 
 func (c *checks) listeners(cfg Config) {
@@ -110,6 +151,9 @@ func (c *checks) redis(at string, r RedisConnection) {
 		c.wrong(at+"db", "%d, but a Cluster has database 0 only", r.DB)
 	}
 	c.atLeast(at+"db", int64(r.DB), 0)
+	if strings.ContainsAny(r.KeyPrefix, "{}") {
+		c.wrong(at+"keyPrefix", "%q holds a brace, which would move keys of a Cluster", r.KeyPrefix)
+	}
 	c.atLeast(at+"poolSize", int64(r.PoolSize), 1)
 	if r.TLS.CAFile != "" && !r.TLS.Enabled {
 		c.wrong(at+"tls.caFile", "given, but %stls.enabled is false", at)

@@ -54,7 +54,7 @@ type Stop struct {
 // Postgres is the database of truth; controlplane, relay and keeper use it,
 // and the usage store where it is chosen.
 type Postgres struct {
-	URL      service.Secret `koanf:"url" doc:"Connection URL, postgres://user:password@host:port/database?sslmode=…; its user may create tables and replicate."`
+	URL      service.Secret `koanf:"url" doc:"Connection URL, postgres://user:password@host:port/database?sslmode=…; its user may create tables and replicate." form:"url"`
 	MaxConns int32          `koanf:"maxConns" doc:"Most connections of this process, the relay's replication connection not counted."`
 }
 

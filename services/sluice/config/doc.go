@@ -15,7 +15,9 @@
 //   - A key or SLUICE_ variable nobody knows is an error that names the nearest
 //     known one: a misspelt limit must not silently be the default.
 //   - All errors are reported at once, each with its key and its source.
-//   - Printing masks secrets; there is no way to print them.
+//   - Printing masks secrets, and the userinfo of any URL; there is no way to
+//     print them. Of postgres.url the password alone is masked.
+//   - What loads, runs: the rooms are asked about their sections here already.
 //
 // Fed by the command line; feeds the table of modules and the generator of
 // docs/reference.

@@ -50,8 +50,7 @@ gateway:
 		if err != nil {
 			t.Fatal(err)
 		}
-		masked := strings.Replace(string(printed), `url: '***'`, `url: 'postgres://u@db/x'`, 1)
-		if again := load(t, Options{File: yamlFile(t, masked)}); !reflect.DeepEqual(again.Config.Gateway, l.Config.Gateway) {
+		if again := load(t, Options{File: yamlFile(t, string(printed))}); !reflect.DeepEqual(again.Config.Gateway, l.Config.Gateway) {
 			t.Errorf("%s: loaded again from\n%s", name, printed)
 		}
 	}

@@ -27,9 +27,11 @@ type Key struct {
 	Elem []Key
 
 	index []int // of the field, from the root struct
+	// isURL: a secret for its password alone; the rest of it is shown.
+	isURL bool
 }
 
-// Secret says that the value is never shown.
+// Secret says that the value is never shown, or of a URL not its password.
 func (k Key) Secret() bool { return k.Type == reflect.TypeFor[service.Secret]() }
 
 // TypeName is what a user calls the type.
@@ -99,7 +101,7 @@ func walk(t reflect.Type, prefix string, index []int) ([]Key, error) {
 }
 
 func leaf(field reflect.StructField, path string, index []int) (Key, error) {
-	key := Key{Path: path, Env: EnvName(path), Doc: field.Tag.Get("doc"), Type: field.Type, index: index}
+	key := Key{Path: path, Env: EnvName(path), Doc: field.Tag.Get("doc"), Type: field.Type, index: index, isURL: field.Tag.Get("form") == "url"}
 	if key.Doc == "" {
 		return Key{}, fmt.Errorf("no doc tag")
 	}

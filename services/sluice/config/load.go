@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
 )
 
@@ -130,8 +128,12 @@ func (l *loading) file(name string) error {
 	if name == "" {
 		return nil
 	}
+	given, err := readFile(name)
+	if err != nil {
+		return fmt.Errorf("configuration file %s: %w", name, err)
+	}
 	k := koanf.New(".")
-	if err := k.Load(file.Provider(name), yaml.Parser()); err != nil {
+	if err := k.Load(given, nil); err != nil {
 		return fmt.Errorf("configuration file %s: %w", name, err)
 	}
 	all := k.All()

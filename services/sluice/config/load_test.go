@@ -168,7 +168,7 @@ func TestPrintedConfigurationLoadsAgainAndMasks(t *testing.T) {
 	if text := string(plain); strings.Contains(text, "hunter2") || !strings.Contains(text, "timeout: 7s") || !strings.Contains(text, "***") {
 		t.Errorf("printed:\n%s", text)
 	}
-	again := load(t, Options{File: yamlFile(t, strings.Replace(string(plain), `url: '***'`, `url: 'postgres://u:hunter2@db/x'`, 1))})
+	again := load(t, Options{File: yamlFile(t, strings.Replace(string(plain), `url: postgres://u:***@db/x`, `url: 'postgres://u:hunter2@db/x'`, 1))})
 	want := l.Config
 	want.Elasticsearch.APIKey = "***"
 	if !reflect.DeepEqual(again.Config, want) {

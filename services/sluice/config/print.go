@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sluice-platform/sluice/libs/service"
 )
 
 // YAML writes the configuration as a file that Load takes, secrets masked.
@@ -18,7 +20,7 @@ func (l *Loaded) YAML(sources bool) ([]byte, error) {
 	sections := map[string]*yaml.Node{"": root}
 	config := reflect.ValueOf(l.Config)
 	for _, k := range l.keys {
-		node, err := encode(config.FieldByIndex(k.index))
+		node, err := k.encode(config.FieldByIndex(k.index))
 		if err != nil {
 			return nil, fmt.Errorf("print %s: %w", k.Path, err)
 		}
@@ -91,9 +93,24 @@ func encode(v reflect.Value) (*yaml.Node, error) {
 		return list, nil
 	case v.Kind() == reflect.Struct:
 		return encodeStruct(v)
+	case v.Type().Kind() == reflect.String && v.Type() != reflect.TypeFor[service.Secret]():
+		return encodeText(maskUserinfo(v.String()))
 	}
 	node := new(yaml.Node)
 	return node, node.Encode(v.Interface())
+}
+
+func encodeText(text string) (*yaml.Node, error) {
+	node := new(yaml.Node)
+	return node, node.Encode(text)
+}
+
+// encode gives the key's value its YAML form.
+func (k Key) encode(v reflect.Value) (*yaml.Node, error) {
+	if secret, ok := v.Interface().(service.Secret); ok && k.isURL {
+		return encodeText(maskPassword(secret))
+	}
+	return encode(v)
 }
 
 // encodeStruct writes one element of a list of objects, its sections as
@@ -106,7 +123,7 @@ func encodeStruct(v reflect.Value) (*yaml.Node, error) {
 	object := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 	sections := map[string]*yaml.Node{"": object}
 	for _, k := range keys {
-		value, err := encode(v.FieldByIndex(k.index))
+		value, err := k.encode(v.FieldByIndex(k.index))
 		if err != nil {
 			return nil, err
 		}
