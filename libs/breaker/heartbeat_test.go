@@ -18,12 +18,6 @@ type skewed struct{ by atomic.Int64 }
 func (s *skewed) now() time.Time        { return time.Now().Add(time.Duration(s.by.Load())) }
 func (s *skewed) stall(d time.Duration) { s.by.Add(int64(d)) }
 
-// pass lets the bubble's time go on, and every beat that is due by then happen.
-func pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
-}
-
 func beating(t *testing.T, run func(*skewed, *breaker.Heartbeat)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -57,9 +57,9 @@ func startCluster(t testing.TB) *cluster {
 	}
 	servertest.Eventually(t, 30*time.Second, "the cluster to be whole", func() bool {
 		for _, client := range c.clients {
-			slots, err := client.ClusterSlots(ctx).Result()
+			shards, err := client.ClusterShards(ctx).Result()
 			info, infoErr := client.ClusterInfo(ctx).Result()
-			if err != nil || infoErr != nil || len(slots) != 3 || !containsState(info) {
+			if err != nil || infoErr != nil || len(shards) != 3 || !containsState(info) {
 				return false
 			}
 		}
