@@ -86,17 +86,23 @@ func register[I, O any](s *Service, api huma.API, op huma.Operation, body reflec
 		}
 		return out, nil
 	})
+	described := operationAt(api.OpenAPI().Paths[op.Path], op.Method)
+	describeResponses(described)
 	if body == nil {
 		return
 	}
 	schema := api.OpenAPI().Components.Schemas.Schema(body, true, "")
-	described(api.OpenAPI().Paths[op.Path], op.Method).RequestBody = &huma.RequestBody{
+	described.RequestBody = &huma.RequestBody{
 		Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: schema}},
 	}
 }
 
-func described(item *huma.PathItem, method string) *huma.Operation {
+func operationAt(item *huma.PathItem, method string) *huma.Operation {
 	switch method {
+	case http.MethodGet:
+		return item.Get
+	case http.MethodDelete:
+		return item.Delete
 	case http.MethodPost:
 		return item.Post
 	case http.MethodPut:
@@ -119,10 +125,17 @@ type Page[T any] struct {
 	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last."`
 }
 
-// MatchInput is what every change of an existing resource takes.
+// MatchInput is what every change of an existing resource takes. If-None-Match
+// is read to be refused.
 type MatchInput struct {
 	IfMatch     string `header:"If-Match" doc:"The ETag that GET answered, or * for any version. Without it: 428."`
-	IfNoneMatch string `header:"If-None-Match" doc:"On PUT: * creates, if there is none yet."`
+	IfNoneMatch string `header:"If-None-Match" hidden:"true"`
+}
+
+// PutInput is what a PUT takes that may create.
+type PutInput struct {
+	IfMatch     string `header:"If-Match" doc:"The ETag that GET answered, or * for any version. Without it and If-None-Match: 428."`
+	IfNoneMatch string `header:"If-None-Match" doc:"In place of If-Match: * creates, if there is none yet."`
 }
 
 // document is the answer that carries one resource.

@@ -62,9 +62,12 @@ func (s *Service) registerKeys(api huma.API) {
 	register(s, api, huma.Operation{OperationID: "put-key", Method: http.MethodPut, Path: "/v1/keys/{id}", Tags: tags,
 		Summary: "Replace an API key's name, status and end"}, reflect.TypeFor[APIKey](), s.putKey)
 	register(s, api, huma.Operation{OperationID: "patch-key", Method: http.MethodPatch, Path: "/v1/keys/{id}", Tags: tags,
-		Summary: "Change an API key's name, status or end (JSON merge patch)"}, patch, s.patchKey)
+		Summary:     "Change an API key's name, status or end (JSON merge patch)",
+		Description: "Status revoked or blocked is how a key is withdrawn: the gate then answers 403 and knows whose key it was. revoked is final."}, patch, s.patchKey)
 	register(s, api, huma.Operation{OperationID: "delete-key", Method: http.MethodDelete, Path: "/v1/keys/{id}", Tags: tags,
-		Summary: "Delete an API key", DefaultStatus: http.StatusNoContent}, nil, s.deleteKey)
+		Summary:       "Delete an API key",
+		Description:   "Makes the key unknown: the gate then answers 401, as to a key that never was. To revoke a key (403) PATCH its status to revoked.",
+		DefaultStatus: http.StatusNoContent}, nil, s.deleteKey)
 }
 
 func (s *Service) createKey(ctx context.Context, _ *struct{}) (*document[CreatedKey], error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -95,5 +96,9 @@ func fieldOfHuma(err error) FieldError {
 	}
 	detail := detailer.ErrorDetail()
 	location, field, _ := strings.Cut(detail.Location, ".")
-	return FieldError{Location: location, Field: field, Message: detail.Message}
+	message := detail.Message
+	if strings.Contains(message, time.RFC3339Nano) { // Go's way to write a format, which says nothing elsewhere
+		message = "must be RFC 3339, such as 2026-07-23T00:00:00Z"
+	}
+	return FieldError{Location: location, Field: field, Message: message}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -54,16 +55,24 @@ func registerResource[T any, L listInput](s *Service, api huma.API, r resource[T
 	body := reflect.TypeFor[T]()
 	one := r.path + "/{id}"
 	tags := []string{r.item + "s"}
+	article := "a "
+	if strings.ContainsAny(r.item[:1], "aeiou") {
+		article = "an "
+	}
 	register(s, api, huma.Operation{OperationID: "create-" + r.item, Method: http.MethodPost, Path: r.path, Tags: tags,
-		Summary: "Create a " + r.item, DefaultStatus: http.StatusCreated}, body, o.create)
+		Summary: "Create " + article + r.item, DefaultStatus: http.StatusCreated}, body, o.create)
 	register(s, api, huma.Operation{OperationID: "list-" + r.item + "s", Method: http.MethodGet, Path: r.path, Tags: tags,
 		Summary: "List " + r.item + "s, by " + r.keyField}, nil, o.list)
 	register(s, api, huma.Operation{OperationID: "get-" + r.item, Method: http.MethodGet, Path: one, Tags: tags,
-		Summary: "Get a " + r.item}, nil, o.get)
+		Summary: "Get " + article + r.item}, nil, o.get)
 	register(s, api, huma.Operation{OperationID: "put-" + r.item, Method: http.MethodPut, Path: one, Tags: tags,
-		Summary: "Replace a " + r.item + ", or create it with If-None-Match: *"}, body, o.put)
+		Summary: "Replace " + article + r.item + ", or create it with If-None-Match: *"}, body, o.put)
+	put := api.OpenAPI().Paths[one].Put
+	created := *put.Responses["200"]
+	created.Description = "Created"
+	put.Responses["201"] = &created
 	register(s, api, huma.Operation{OperationID: "delete-" + r.item, Method: http.MethodDelete, Path: one, Tags: tags,
-		Summary: "Delete a " + r.item, DefaultStatus: http.StatusNoContent}, nil, o.remove)
+		Summary: "Delete " + article + r.item, DefaultStatus: http.StatusNoContent}, nil, o.remove)
 }
 
 // KeyInput names one item; net/http has resolved its percent escapes.
@@ -81,7 +90,7 @@ func (o operations[T, L]) create(ctx context.Context, _ *struct{}) (*document[T]
 
 func (o operations[T, L]) put(ctx context.Context, in *struct {
 	KeyInput
-	MatchInput
+	PutInput
 }) (*document[T], error) {
 	cond, p := parsePrecondition(in.IfMatch, in.IfNoneMatch, true)
 	if p != nil {

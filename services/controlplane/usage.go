@@ -15,7 +15,7 @@ type usageInput struct {
 	PageInput
 	SpanInput
 	TenantID string `query:"tenantId" doc:"Only decisions on this tenant's requests."`
-	Decision string `query:"decision" doc:"Only this decision: ALLOW, DENY or SHADOW." maxLength:"32"`
+	Decision string `query:"decision" enum:"ALLOW,DENY,SHADOW" doc:"Only this decision."`
 }
 
 func (s *Service) registerUsage(api huma.API) {
