@@ -76,6 +76,11 @@ func (c *Counter) Wallet() bool {
 // Renews reports a quota that counts in calendar periods.
 func (c *Counter) Renews() bool { return c.Algorithm.Quota() && !c.Wallet() }
 
+// Rolls reports a quota that carries over what its last period left.
+func (c *Counter) Rolls() bool {
+	return c.Renews() && c.Rollover > 0 && c.Calendar.Unit() != period.UnitNever
+}
+
 // Overdraws reports a quota that may go below zero once.
 func (c *Counter) Overdraws() bool { return c.Algorithm == OverdraftQuota }
 

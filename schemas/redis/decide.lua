@@ -34,7 +34,8 @@
 --
 -- The answer is now and, for each decision:
 --
---   0|1 {passes a b c}  denied|charged, and each counter with its state after
+--   0|1 {passes a b [c]}  denied|charged, and each counter with its state after;
+--                       c of slidingWindow, rollover and prepaid quotas
 --   2  WRONG_PERIOD: Redis is not in the period a quota names
 --   3  LATE: the deadline has passed
 --   4  BROKEN: a key holds something else
@@ -52,6 +53,7 @@ local MAX = 9007199254740992 -- 2^53
 local WRONG_PERIOD, LATE, BROKEN, SETTLED = 2, 3, 4, 5
 local LENGTH = {24, 32, 16, 24}    -- of what rates hold
 local NUMBERS = {9, 11, 6, 6, 9, 16, 7, 3, 3} -- of counters
+local ANSWERS = {3, 3, 3, 4, 3, 4, 4, 3, 3}
 
 local call, number, floor, mod = redis.call, tonumber, math.floor, math.fmod
 local pack, parse = struct.pack, struct.unpack
@@ -66,10 +68,13 @@ if ARGV[2] then
 end
 
 -- Read. kind[k] is what key k is, 0 where it holds something else; x, y, z and
--- l its state; was and ended are x and y as it holds them; dirty[k] that it is to be written,
--- till[k] when it expires, in s.
+-- l its state, of a number z when it expires, in s, and of slidingWindow l the
+-- window. dirty[k] is x as it was before the first charge, false without one;
+-- ended[k] is y then. Tables are made at full length: one that grows is copied
+-- on its way.
 local held = call('MGET', unpack(KEYS))
-local kind, x, y, z, l, was, ended, dirty, till = {}, {}, {}, {}, {}, {}, {}, {}, {}
+local kind, dirty, ended = {unpack(KEYS)}, {unpack(KEYS)}, {}
+local x, y, z, l = {unpack(KEYS)}, {unpack(KEYS)}, {unpack(KEYS)}, {unpack(KEYS)}
 local missing, n = {}, 0
 for k, text in ipairs(held) do
   local code, a, b, c, d = A[k], 0, 0, 0, 0
@@ -77,22 +82,24 @@ for k, text in ipairs(held) do
     n = n + 1
     missing[n] = KEYS[k]
   elseif code == 5 then
-    a = number(text) or -1
+    a = number(text)
+    if not a or a < 0 or a > MAX or a % 1 > 0 then code, a = 0, 0 end
   elseif #text ~= LENGTH[code] then
-    a = -1
-  elseif code == 3 then
-    a, b = parse('<dd', text)
-  elseif code == 2 then
-    a, b, d, c = parse('<dddd', text)
+    code = 0
   else
-    a, b, c = parse('<ddd', text)
-    d = c
+    if code == 3 then
+      a, b = parse('<dd', text)
+    elseif code == 2 then
+      a, b, d, c = parse('<dddd', text)
+    else
+      a, b, c = parse('<ddd', text)
+      if code == 1 then d = c end
+    end
+    if not (a >= 0 and a <= MAX and b >= 0 and b <= MAX and c >= 0 and c <= MAX and d >= 0 and d <= MAX) then
+      code, a, b, c, d = 0, 0, 0, 0, 0
+    end
   end
-  if not (a >= 0 and b >= 0 and c >= 0 and d >= 0 and a <= MAX and b <= MAX and c <= MAX and d <= MAX
-    and a % 1 + b % 1 + c % 1 + d % 1 == 0) then
-    code, a, b, c, d = 0, 0, 0, 0, 0
-  end
-  kind[k], x[k], y[k], z[k], l[k], was[k], ended[k] = code, a, b, c, d, a, b
+  kind[k], x[k], y[k], z[k], l[k], dirty[k] = code, a, b, c, d, false
 end
 -- MGET answers nil for a key that is no string, too.
 if n > 0 and call('EXISTS', unpack(missing)) > 0 then
@@ -105,9 +112,10 @@ end
 local undo, undos = {}, 0
 local function set(k, a, b, c, d)
   local u = undos
-  undo[u + 1], undo[u + 2], undo[u + 3], undo[u + 4], undo[u + 5], undo[u + 6] = k, x[k], y[k], z[k], l[k], dirty[k] or false
+  undo[u + 1], undo[u + 2], undo[u + 3], undo[u + 4], undo[u + 5], undo[u + 6] = k, x[k], y[k], z[k], l[k], dirty[k]
   undos = u + 6
-  x[k], y[k], z[k], l[k], dirty[k] = a, b, c, d, true
+  if not dirty[k] then dirty[k], ended[k] = x[k], y[k] end
+  x[k], y[k], z[k], l[k] = a, b, c, d
 end
 
 -- divide returns a * b / m, whole and remainder, bit by bit where the product
@@ -138,7 +146,8 @@ end
 -- what stands. What takes nothing leaves no trace, not even of when it looked.
 -- lost[k] is a counter that denied: nothing charges it, so it is there that a
 -- key that lost its expiry gets it back.
-local out, o, p, lost, denied, statuses = {now}, 2, #KEYS + 1, {}, false, {}
+local out, o, p, lost, denied, statuses = {unpack(A)}, 2, #KEYS + 1, {}, false, {}
+out[1] = now
 while A[p + 1] do
   local length = A[p + 1]
   local again = length < 0
@@ -212,7 +221,6 @@ while A[p + 1] do
         -- the window the key names: nothing is granted twice.
         local cap, size, used = A[q + 3], A[q + 4], A[q + 5]
         if b <= now then a, b = 0, now - mod(now, size) + size end
-        till[k] = b / 1000000
         if cap ~= -1 and cost >= 0 and (cap == 0 or cost > 0 and cost > cap - a) then
           ok = false
         elseif cost ~= 0 and (used == 0 or used >= b - size) then
@@ -233,7 +241,6 @@ while A[p + 1] do
           if b + size > now then c = a end
           a, b = 0, now - mod(now, size) + size
         end
-        till[k] = (b + size) / 1000000
         if cap ~= -1 and cost >= 0 then
           if cap == 0 then
             ok = false
@@ -258,14 +265,14 @@ while A[p + 1] do
           end
           if u < 0 then u = 0 elseif u > MAX then u = MAX end
           if t > MAX then t = MAX end
-          if t ~= a or u ~= c then set(k, t, b, u, 0) end
+          if t ~= a or u ~= c then set(k, t, b, u, size) end
           a, c = t, u
         end
 
       elseif code <= 7 then
         -- a: consumed; b: refunded; c: carried, or of a prepaid one forfeited.
         local cap, r, over = A[q + 3], A[q + 4], A[q + 8]
-        local used, carry = 0, 0
+        local used, carry, till = 0, 0, 0
         if code == 7 then
           over = A[q + 6]
           if kind[A[q + 5]] == 0 then kind[k] = 0 end
@@ -274,7 +281,7 @@ while A[p + 1] do
           status = WRONG_PERIOD
           break
         else
-          till[k], till[r] = A[q + 7], A[q + 7]
+          till = A[q + 7]
         end
         if code == 6 then
           -- What a period has from the last one: its own units that are left,
@@ -282,7 +289,6 @@ while A[p + 1] do
           local e, f, g
           carry, e, f, g = A[q + 9], A[q + 10], A[q + 11], A[q + 12]
           if kind[carry] == 0 or kind[e] == 0 or kind[f] == 0 or kind[g] == 0 then kind[k] = 0 end
-          till[carry] = A[q + 7]
           if held[carry] or dirty[carry] then
             c, carry = x[carry], 0
           elseif held[e] or dirty[e] or A[q + 15] == 1 then
@@ -308,13 +314,13 @@ while A[p + 1] do
           else
             a = a + cost
             if a > MAX then a = MAX end -- not past exactness
-            if a ~= x[k] then set(k, a, 0, 0, 0) end
-            if carry > 0 then set(carry, c, 0, 0, 0) end
+            if a ~= x[k] then set(k, a, 0, till, 0) end
+            if carry > 0 then set(carry, c, 0, till, 0) end
           end
         elseif cost < 0 then
           b = b - cost
           if b > a then b = a end
-          if b ~= x[r] then set(r, b, 0, 0, 0) end
+          if b ~= x[r] then set(r, b, 0, till, 0) end
         else
           ok = cap ~= 0 or code == 7
         end
@@ -328,19 +334,28 @@ while A[p + 1] do
           status = SETTLED
           break
         end
-        till[k] = floor(now / 1000000) + 2592000 -- 30 days
-        set(k, cost, 0, 0, 0)
+        set(k, cost, 0, floor(now / 1000000) + 2592000, 0) -- for 30 days
       end
 
       if pass == 1 then
         out[at] = ok and 1 or 0
         if not ok then
           status, denied = 0, true
-          if code ~= 8 then lost[k] = true end
+          if code == 4 then
+            lost[k] = (b + A[q + 4]) / 1000000
+          elseif code == 3 then
+            lost[k] = b / 1000000
+          elseif code < 3 then
+            lost[k] = floor(x[k] / 1000000) + 1
+          elseif code < 7 then
+            lost[k] = A[q + 7]
+          end
         end
       end
-      out[at + 1], out[at + 2], out[at + 3] = a, b, c
-      at, q = at + 4, q + NUMBERS[code]
+      out[at + 1], out[at + 2] = a, b
+      local m = ANSWERS[code]
+      if m == 4 then out[at + 3] = c end
+      at, q = at + m, q + NUMBERS[code]
     end
     if pass == 1 then
       if status ~= 1 then
@@ -364,30 +379,34 @@ end
 -- and of the others now and then, should it have been lost.
 local texts, wrote = {}, false
 for k, key in ipairs(KEYS) do
-  local code, s = kind[k], false
-  if dirty[k] then
+  local first, t = dirty[k], 0
+  if first then
+    local code = kind[k]
     wrote = true
     if code == 5 then
-      local d = x[k] - was[k]
+      local d = x[k] - first
       call('INCRBY', key, d == 1 and '1' or string.format('%d', d))
+      t = z[k]
     elseif code == 3 then
       call('SETRANGE', key, '0', pack('<dd', x[k], y[k]))
-    elseif code == 2 then
-      call('SETRANGE', key, '0', pack('<dddd', x[k], y[k], l[k], z[k]))
+      t = y[k] / 1000000
+    elseif code == 4 then
+      call('SETRANGE', key, '0', pack('<ddd', x[k], y[k], z[k]))
+      t = (y[k] + l[k]) / 1000000
+    elseif code == 1 then
+      call('SETRANGE', key, '0', pack('<ddd', x[k], y[k], l[k]))
+      t = floor(x[k] / 1000000) + 1
     else
-      call('SETRANGE', key, '0', pack('<ddd', x[k], y[k], code == 1 and l[k] or z[k]))
+      call('SETRANGE', key, '0', pack('<dddd', x[k], y[k], l[k], z[k]))
+      t = floor(x[k] / 1000000) + 1
     end
-    s = code < 3 or not held[k] or y[k] ~= ended[k] or floor(x[k] / 16) ~= floor(was[k] / 16)
-  else
-    s = denied and lost[k] and held[k] and call('PTTL', key) == -1
+    if code > 2 and held[k] and y[k] == ended[k] and floor(x[k] / 16) == floor(first / 16) then t = 0 end
+  elseif denied and lost[k] and held[k] and call('PTTL', key) == -1 then
+    t = lost[k]
   end
-  if s then
-    local t = till[k] or 0
-    if code == 1 or code == 2 then t = floor(x[k] / 1000000) + 1 end
-    if t > 0 then
-      texts[t] = texts[t] or string.format('%d000', t)
-      call('PEXPIREAT', key, texts[t])
-    end
+  if t > 0 then
+    texts[t] = texts[t] or string.format('%d000', t)
+    call('PEXPIREAT', key, texts[t])
   end
 end
 

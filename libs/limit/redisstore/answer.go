@@ -94,10 +94,15 @@ func (p *part) fill(g *group, states []limit.State) error {
 	case g.status != statusDenied && g.status != statusCharged:
 		return fmt.Errorf("decide: status %d at %s: %w", g.status, time.UnixMicro(p.now).UTC(), limit.ErrUnavailable)
 	}
+	at := g.at
 	for i := g.from; i < g.to; i++ {
-		at := g.at + 4*(i-g.from)
-		v := values{now: p.now, a: get(p.reply, at+1), b: get(p.reply, at+2), c: get(p.reply, at+3)}
+		n := answers(&p.counters[i])
+		v := values{now: p.now, a: get(p.reply, at+1), b: get(p.reply, at+2)}
+		if n == 4 {
+			v.c = get(p.reply, at+3)
+		}
 		v.fill(&states[p.index[i]], &p.counters[i], &p.bounds[i], get(p.reply, at) == 1)
+		at += n
 	}
 	return nil
 }

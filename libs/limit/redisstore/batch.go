@@ -216,10 +216,20 @@ func (p *part) locate(at int) int {
 			continue
 		}
 		if g.guarded {
-			g.at += 4
-			at += 4
+			g.at += 3
+			at += 3
 		}
-		at += 4 * (g.to - g.from)
+		for j := g.from; j < g.to; j++ {
+			at += answers(&p.counters[j])
+		}
 	}
 	return at
+}
+
+// answers is how many numbers the script says of a counter.
+func answers(c *limit.Counter) int {
+	if c.Algorithm == limit.SlidingWindow || c.Wallet() || c.Rolls() {
+		return 4
+	}
+	return 3
 }

@@ -166,13 +166,13 @@ func (p *part) quota(key string, c *limit.Counter, capacity int64, now time.Time
 	}
 	start, end, expiry := int64(0), int64(0), int64(0)
 	if !b.Endless() {
-		start, end, expiry = b.Start.UnixMicro(), b.End.UnixMicro(), keep(b, c.Rollover > 0)
+		start, end, expiry = b.Start.UnixMicro(), b.End.UnixMicro(), keep(b, c.Rolls())
 	}
 	if !at.Equal(now) {
 		start = -1 // another period than the present one is meant
 	}
 	code := int64(codeQuota)
-	if c.Rollover > 0 && !b.Endless() {
+	if c.Rolls() {
 		code = codeRollover
 	}
 	p.number(code)
