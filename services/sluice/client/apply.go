@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,14 +25,14 @@ func (k kind[T]) applyCommand(c *connection) *cobra.Command {
 		Use:   "apply -f FILE|DIR|-",
 		Short: "Make the " + k.noun + "s what files say, and print what changes",
 		Long: "Make the " + k.noun + "s what files say.\n\n" +
-			"Files are YAML (several documents) or JSON; each document is a " + k.noun + " or a list of them. All are checked before\n" +
+			"Files are YAML (several documents) or JSON; each document is " + k.one() + " or a list of them. All are checked before\n" +
 			"anything is written. Printed for each: + create, ~ update with the fields that change, = unchanged, - delete (--prune).",
 		Example: "  sluice " + k.noun + "s apply -f " + k.noun + "s/ --dry-run\n" +
 			"  sluice " + k.noun + "s apply -f " + k.noun + "s.yaml --prune\n" +
 			"  cat more.yaml | sluice " + k.noun + "s apply -f -",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return k.apply(cmd.Context(), c, flags, cmd.InOrStdin(), cmd.OutOrStdout())
+			return k.apply(cmd.Context(), c, flags, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringArrayVarP(&flags.files, "file", "f", nil, "file, folder or - for standard input; may be repeated")
@@ -41,7 +43,7 @@ func (k kind[T]) applyCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in io.Reader, out io.Writer) error {
+func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in io.Reader, out, warnings io.Writer) error {
 	documents, err := load(flags.files, in)
 	if err != nil {
 		return err
@@ -61,7 +63,30 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 	if err != nil {
 		return err
 	}
-	return k.execute(ctx, c, steps, flags.dryRun, out)
+	if err := k.execute(ctx, c, steps, flags.dryRun, out); err != nil {
+		return err
+	}
+	k.warn(ctx, c, want, warnings)
+	return nil
+}
+
+// warn prints doubts about what was applied; they change nothing, and neither
+// does a trouble to find them.
+func (k kind[T]) warn(ctx context.Context, c *connection, want map[string]wanted[T], to io.Writer) {
+	if k.doubts == nil || len(want) == 0 {
+		return
+	}
+	applied := make([]T, 0, len(want))
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		applied = append(applied, want[key].value)
+	}
+	doubts, err := k.doubts(ctx, c, applied)
+	if err != nil {
+		doubts = []string{fmt.Sprintf("could not look for mistakes in the %ss: %v", k.noun, err)}
+	}
+	for _, doubt := range doubts {
+		fmt.Fprintln(to, "warning: "+doubt)
+	}
 }
 
 // execute prints and does the steps. One that fails does not keep others from

@@ -65,18 +65,24 @@ func newServer(t *testing.T) server {
 	return server{"http://" + s.Addr().String(), store}
 }
 
-// sluice runs a client command as a shell would.
+// sluice runs a client command as a shell would, and returns standard output.
 func (s server) sluice(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
-	var out bytes.Buffer
+	out, _, err := s.run(t, stdin, args...)
+	return out, err
+}
+
+func (s server) run(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true}
 	root.AddCommand(Commands()...)
 	root.SetArgs(append(args, "--url", s.url, "--token", token))
 	root.SetIn(strings.NewReader(stdin))
 	root.SetOut(&out)
-	root.SetErr(&bytes.Buffer{})
-	err := root.ExecuteContext(t.Context())
-	return out.String(), err
+	root.SetErr(&errs)
+	err = root.ExecuteContext(t.Context())
+	return out.String(), errs.String(), err
 }
 
 func (s server) must(t *testing.T, stdin string, args ...string) string {
@@ -211,6 +217,27 @@ func TestApplyLeavesWhatTheServerWrites(t *testing.T) {
 	s.refused(t, "thresholds: is not available yet", quota+"thresholds: [80]\n", apply...)
 }
 
+func TestApplyWarnsOfScopesNobodyHas(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.must(t, "name: demo\nprefix: /demo/\nupstreams: [{url: 'http://127.0.0.1:9000'}]\nendpoints: [{pattern: 'GET /demo/{id}'}]\n",
+		"services", "apply", "-f", "-")
+	rest := "subject: {kind: tenant, value: '*'}\nmetric: m\nunlimited: true\n"
+	file := "id: everywhere\n" + rest +
+		"---\nid: known\nscope: {service: demo, endpoint: 'GET /demo/{id}'}\n" + rest +
+		"---\nid: lost\nscope: {service: nosuch}\n" + rest +
+		"---\nid: astray\nscope: {service: demo, endpoint: GET /demo/helo}\n" + rest
+	want := "warning: rule astray names endpoint \"GET /demo/helo\", which service \"demo\" does not have in the catalog\n" +
+		"warning: rule lost names service \"nosuch\", which the catalog does not have\n"
+	out, warnings, err := s.run(t, file, "rules", "apply", "-f", "-")
+	if err != nil || warnings != want || !strings.Contains(out, "4 created") {
+		t.Errorf("%v\n%s\nwarns\n%s", err, out, warnings)
+	}
+	if _, warnings, _ := s.run(t, "id: everywhere\n"+rest, "rules", "apply", "-f", "-"); warnings != "" {
+		t.Errorf("warns of a rule without scope: %s", warnings)
+	}
+}
+
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -238,6 +265,10 @@ func TestUsageAndDecision(t *testing.T) {
 			Decision: []string{"ALLOW", "DENY", "DENY"}[i], StatusCode: 200, Cost: 1, Gateway: "gw-1",
 		})
 	}
+	events = append(events, usage.Event{
+		ID: "d4", TS: time.Date(2026, 7, 23, 15, 0, 0, 0, time.UTC), TenantID: "globex", Service: "demo", Endpoint: "/demo/hello",
+		Method: "GET", Decision: "SHADOW", StatusCode: 200, Cost: 1, Gateway: "gw-1",
+	})
 	results, err := s.usage.Put(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)
@@ -255,7 +286,11 @@ func TestUsageAndDecision(t *testing.T) {
 	if holds(t, out, `"id": "d2"`); strings.Contains(out, "d3") || strings.Contains(out, "d1") {
 		t.Errorf("more than that second:\n%s", out)
 	}
+	out = s.must(t, "", "usage", "--from", "2026-07-23T15:00:00Z")
+	if !strings.Contains(out, "2026-07-23T15:00:00.000Z  SHADOW") { // as wide as the others
+		t.Errorf("a whole second is written\n%s", out)
+	}
 	holds(t, s.must(t, "", "decision", "d1"), `"decision": "ALLOW"`)
 	s.refused(t, "404", "", "decision", "d9")
-	s.refused(t, "from: ", "", "usage", "--from", "yesterday")
+	holds(t, s.must(t, "", "usage", "--decision", "deny"), "d2", "d3", "2026-07-23T14:32:08.412Z  DENY")
 }

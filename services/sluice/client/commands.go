@@ -33,15 +33,6 @@ func (k kind[T]) command(short string) *cobra.Command {
 	return withSubcommands(cmd, k.applyCommand(c), k.listCommand(c), k.getCommand(c), k.deleteCommand(c))
 }
 
-// withSubcommands keeps an error from being followed by a page of usage.
-func withSubcommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
-	for _, sub := range below {
-		sub.SilenceUsage = true
-	}
-	cmd.AddCommand(below...)
-	return cmd
-}
-
 func (k kind[T]) listCommand(c *connection) *cobra.Command {
 	var output string
 	values := make(map[string]*string, len(k.filters))
@@ -71,7 +62,7 @@ func (k kind[T]) listCommand(c *connection) *cobra.Command {
 
 func (k kind[T]) getCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "Print a " + k.noun + " as JSON, fit for apply", Args: cobra.ExactArgs(1),
+		Use: "get ID", Short: "Print " + k.one() + " as JSON, fit for apply", Args: exactly(1, "the ID of "+k.one()),
 		Example: "  sluice " + k.noun + "s get demo > demo.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printJSON(cmd, c, call{method: http.MethodGet, path: k.item(args[0])})
@@ -81,7 +72,7 @@ func (k kind[T]) getCommand(c *connection) *cobra.Command {
 
 func (k kind[T]) deleteCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "delete ID...", Short: "Delete " + k.noun + "s", Args: cobra.MinimumNArgs(1),
+		Use: "delete ID...", Short: "Delete " + k.noun + "s", Args: some("the ID of " + k.one() + ", or several"),
 		Example: "  sluice " + k.noun + "s delete demo",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, id := range args {

@@ -85,7 +85,7 @@ func listKeysCommand(c *connection) *cobra.Command {
 
 func revokeKeyCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID...", Short: "Revoke API keys, for good", Args: cobra.MinimumNArgs(1),
+		Use: "revoke ID...", Short: "Revoke API keys, for good", Args: some("the ID of a key, or several"),
 		Example: "  sluice keys revoke key_5f2c0a6e-…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, id := range args {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -22,6 +23,9 @@ type kind[T any] struct {
 	normalize func(T) T
 	// unknown has a better message for a field that is not one, or is nil.
 	unknown func(field string) (message string, ok bool)
+	// doubts finds what is valid and yet likely a mistake in documents that
+	// were applied; nil is nothing.
+	doubts  func(ctx context.Context, c *connection, applied []T) ([]string, error)
 	columns []string
 	row     func(T) []string
 	// filters are flags of list, each a query parameter of the same name.
@@ -29,6 +33,14 @@ type kind[T any] struct {
 }
 
 func (k kind[T]) item(id string) string { return k.path + "/" + url.PathEscape(id) }
+
+// one is the noun with its article.
+func (k kind[T]) one() string {
+	if strings.ContainsAny(k.noun[:1], "aeiou") {
+		return "an " + k.noun
+	}
+	return "a " + k.noun
+}
 
 // decode turns a document of a file into what would be in force, or returns
 // every mistake in it.
@@ -65,6 +77,7 @@ var ruleKind = kind[rules.Rule]{
 	// What only the control plane writes is no difference to a file.
 	normalize: func(r rules.Rule) rules.Rule { return rule.Strip(rule.Normalize(r)) },
 	unknown:   rule.NotYet,
+	doubts:    strayScopes,
 	columns:   []string{"ID", "SUBJECT", "SCOPE", "METRIC", "LIMIT", "MODE", "VERSION"},
 	row:       ruleRow,
 	filters: map[string]string{

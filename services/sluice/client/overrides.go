@@ -63,7 +63,7 @@ type overrideFlags struct {
 func setOverrideCommand(c *connection) *cobra.Command {
 	var flags overrideFlags
 	cmd := &cobra.Command{
-		Use: "set KIND VALUE --metric METRIC (--limit N | --unlimited)", Short: "Create or replace an override", Args: cobra.ExactArgs(2),
+		Use: "set KIND VALUE --metric METRIC (--limit N | --unlimited)", Short: "Create or replace an override", Args: exactly(2, "KIND and VALUE, such as tenant acme"),
 		Example: "  sluice overrides set tenant acme --metric requests --window 1m --limit 300 --until 2027-01-01T00:00:00Z\n" +
 			"  sluice overrides set user acme/u1 --metric reports --unlimited --reason 'internal test'",
 		RunE: func(cmd *cobra.Command, args []string) error {

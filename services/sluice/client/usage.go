@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,11 +26,9 @@ func usageCommand() *cobra.Command {
 			if limit < 1 {
 				return fmt.Errorf("--limit must be at least 1, not %d", limit)
 			}
-			query := url.Values{}
-			for name, value := range values {
-				if *value != "" {
-					query.Set(name, *value)
-				}
+			query, err := usageQuery(values)
+			if err != nil {
+				return err
 			}
 			events, err := all[usage.Event](cmd.Context(), c, "/v1/usage", query, limit)
 			if err != nil {
@@ -48,9 +48,38 @@ func usageCommand() *cobra.Command {
 	return cmd
 }
 
+// usageQuery makes parameters of flags; what the control plane would refuse is
+// refused by the flag's name.
+func usageQuery(values map[string]*string) (url.Values, error) {
+	query := url.Values{}
+	for name, value := range values {
+		if *value != "" {
+			query.Set(name, *value)
+		}
+	}
+	if given := query.Get("decision"); given != "" {
+		decision := strings.ToUpper(given)
+		if !slices.Contains([]string{usage.DecisionAllow, usage.DecisionDeny, usage.DecisionShadow}, decision) {
+			return nil, fmt.Errorf("--decision must be ALLOW, DENY or SHADOW, not %q", given)
+		}
+		query.Set("decision", decision)
+	}
+	for _, name := range []string{"from", "to"} {
+		if given := query.Get(name); given != "" {
+			if _, err := time.Parse(time.RFC3339, given); err != nil {
+				return nil, fmt.Errorf("--%s must be RFC 3339, such as 2026-07-23T00:00:00Z, not %q", name, given)
+			}
+		}
+	}
+	return query, nil
+}
+
+// tableTime is RFC 3339 in milliseconds, of which events are, and of one width.
+const tableTime = "2006-01-02T15:04:05.000Z07:00"
+
 func usageRow(e usage.Event) []string {
 	return []string{
-		e.TS.Format(time.RFC3339Nano), e.Decision, fmt.Sprint(e.StatusCode), e.TenantID, e.UserID, e.Service,
+		e.TS.UTC().Format(tableTime), e.Decision, fmt.Sprint(e.StatusCode), e.TenantID, e.UserID, e.Service,
 		e.Method + " " + e.Endpoint, e.RuleID, fmt.Sprint(e.Cost), e.ID,
 	}
 }
@@ -58,7 +87,7 @@ func usageRow(e usage.Event) []string {
 func decisionCommand() *cobra.Command {
 	c := &connection{}
 	cmd := &cobra.Command{
-		Use: "decision ID", Short: "Print one decision, by the Sluice-Decision-Id of its answer", Args: cobra.ExactArgs(1), SilenceUsage: true,
+		Use: "decision ID", Short: "Print one decision, by the Sluice-Decision-Id of its answer", Args: exactly(1, "a decision ID"), SilenceUsage: true,
 		Example: "  sluice decision 01983f5c-7c1e-7d7a-9f0b-0c8f3a5e2b11",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printJSON(cmd, c, call{method: http.MethodGet, path: "/v1/decisions/" + url.PathEscape(args[0])})
