@@ -58,13 +58,17 @@ func newFlow(t testing.TB, brokers []string, prefix string) *flow {
 
 func (f *flow) produce(from, to int) {
 	f.t.Helper()
+	if err := f.tryProduce(from, to); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *flow) tryProduce(from, to int) error {
 	var records []*kgo.Record
 	for n := from; n < to; n++ {
 		records = append(records, &kgo.Record{Topic: f.cfg.Topic(flowTopic), Key: fmt.Appendf(nil, "k%d", n%13), Value: fmt.Appendf(nil, "%d", n)})
 	}
-	if err := f.kafka.ProduceSync(f.t.Context(), records...).FirstErr(); err != nil {
-		f.t.Fatal(err)
-	}
+	return f.kafka.ProduceSync(f.t.Context(), records...).FirstErr()
 }
 
 // committed is the sum of the group's committed offsets.
@@ -203,13 +207,17 @@ func groupAwaitsTopicWith(t *testing.T, f *flow, r *reader, before int) {
 		_, err := f.admin.CreateTopic(t.Context(), partitions, 1, nil, f.cfg.Topic(flowTopic))
 		return err == nil
 	})
-	client, err := kgo.NewClient(f.cfg.ClientOptions()...) // one that never saw the deleted topic
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	f.kafka = client
-	f.produce(before, before+50)
+	// Each try by a client that never saw the deleted topic; the broker itself
+	// may know the old id for a moment longer.
+	eventually(t, "the new topic to take records", func() bool {
+		client, err := kgo.NewClient(f.cfg.ClientOptions()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		f.kafka = client
+		return f.tryProduce(before, before+50) == nil
+	})
 	eventually(t, "the records", func() bool { return r.count() == before+50 })
 }
 

@@ -139,10 +139,7 @@ func (b *bench) documents() map[string]bool {
 	}
 	ids, q := map[string]bool{}, usagestore.Query{Limit: usagestore.MaxLimit}
 	for {
-		page, err := b.direct.Search(b.t.Context(), q)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		page := b.search(q)
 		for _, e := range page.Events {
 			if ids[e.ID] {
 				b.t.Fatalf("event %s is two documents", e.ID)
@@ -153,6 +150,20 @@ func (b *bench) documents() map[string]bool {
 			return ids
 		}
 	}
+}
+
+// search waits for shards that are only just being made.
+func (b *bench) search(q usagestore.Query) (page usagestore.Page) {
+	b.t.Helper()
+	servertest.Eventually(b.t, patience60, "the store to be searched", func() bool {
+		var err error
+		page, err = b.direct.Search(b.t.Context(), q)
+		if err != nil {
+			b.t.Log(err)
+		}
+		return err == nil
+	})
+	return page
 }
 
 func (b *bench) waitDocuments(want int) {
