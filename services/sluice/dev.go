@@ -131,8 +131,11 @@ func (f *devFlags) mode(seedToken string) map[string]any {
 		"gateway.more":                  local(8081),
 		"gateway.identity.trustedCidrs": "127.0.0.0/8,::1/128",
 		"gateway.spool.dir":             dev.Spool(f.data),
-		"demo.listen":                   local(9000),
-		"usage.store":                   config.UsagePostgres,
+		// Everything shares this machine's processors: what waits for its turn
+		// there is not away.
+		"gateway.store.budget": "100ms",
+		"demo.listen":          local(9000),
+		"usage.store":          config.UsagePostgres,
 	}
 	if f.elasticsearch != "" {
 		values["elasticsearch.url"], values["usage.store"] = f.elasticsearch, config.UsageElasticsearch
