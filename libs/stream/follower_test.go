@@ -87,6 +87,8 @@ func TestStrictFollowerReadsOnPastCompaction(t *testing.T) {
 	for round := range int64(2) {
 		b.put("a", 1, 2*round+2, "2")
 		b.put("a", 1, 2*round+3, "3") // a broker leaves its newest batch alone
+		// What is taken away before it was read is lost; this is about the rest.
+		eventually(t, "all to be read", func() bool { return r.Position() == 2*round+3 })
 		b.broker.Compact()
 		if got, want := b.start(), 2*round+1; got != want {
 			t.Fatalf("the compacted topic begins at %d, want %d", got, want)
