@@ -65,6 +65,10 @@ func redisArgs(port int, o RedisOptions) []string {
 		"--save", "", "--appendonly", appendOnly, "--appendfsync", "everysec",
 		"--maxmemory-policy", "noeviction",
 	}
+	if o.AppendOnly {
+		// What gateways ask of a Redis that counts: no stop of milliseconds for a rewrite of a small file, nor while one is written.
+		args = append(args, "--no-appendfsync-on-rewrite", "yes", "--auto-aof-rewrite-min-size", "4gb")
+	}
 	return append(args, o.Args...)
 }
 

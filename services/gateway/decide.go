@@ -152,11 +152,11 @@ func (g *gate) countWithoutBroken(x *exchange) {
 
 // storeLost is the verdict when the store could not be asked at all.
 func (g *gate) storeLost(x *exchange, err error) {
+	level := slog.LevelWarn
 	if !errors.Is(err, limit.ErrUnavailable) {
-		// Not an outage but a bug or a foreign key: the rules' policy holds all
-		// the same, and somebody has to hear of it.
-		g.complain.say(slog.LevelError, "counters could not be charged; onStoreLoss holds", "error", err)
+		level = slog.LevelError // not an outage but a bug or a foreign key
 	}
+	g.complain.say(level, "counters could not be charged; the rules' onStoreLoss holds", "error", err)
 	if g.fallBack(x, x.matches); x.verdict.status == 0 {
 		x.uncounted = append(x.uncounted, x.matches...)
 	}

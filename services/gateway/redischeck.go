@@ -130,7 +130,7 @@ func (c *redisCheck) look(ctx context.Context) {
 func (c *redisCheck) tell(found map[string]string) {
 	for name, text := range found {
 		if c.told[name] != text {
-			c.log.Warn("a setting of the counters' redis can lose counters", "setting", name, "what", text)
+			c.log.Warn("a setting of the counters' redis can lose counters or hold them up", "setting", name, "what", text)
 		}
 		c.warnings.WithLabelValues(name).Set(1)
 	}

@@ -18,7 +18,7 @@ const (
 	folderSpool    = "spool"
 )
 
-// Spool is the gateway's folder below a data folder.
+// Spool is the gateway's folder below a data folder; a second gateway's has -2 behind it.
 func Spool(data string) string { return filepath.Join(data, folderSpool) }
 
 // Reset deletes all data of a sluice dev, those of PostgreSQL that lie outside
@@ -29,7 +29,7 @@ func (f *Folder) Reset(ctx context.Context) (deleted []string, err error) {
 	if err != nil {
 		return deleted, fmt.Errorf("reset: %w", err)
 	}
-	for _, name := range []string{folderRedis, folderKafka, folderKafka + brokenKafka + "*", folderSpool} {
+	for _, name := range []string{folderRedis, folderKafka, folderKafka + brokenKafka + "*", folderSpool, folderSpool + "-*"} {
 		found, err := filepath.Glob(filepath.Join(f.Path, name))
 		if err != nil {
 			return deleted, fmt.Errorf("reset: %w", err)

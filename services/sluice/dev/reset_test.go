@@ -17,7 +17,7 @@ func TestResetDeletesOnlyWhatSluiceMade(t *testing.T) {
 	}
 	defer f.Close()
 	var want []string
-	for _, name := range []string{"postgres/data", "redis/appendonlydir", "kafka", "kafka.broken-1", "spool"} {
+	for _, name := range []string{"postgres/data", "redis/appendonlydir", "kafka", "kafka.broken-1", "spool", "spool-2"} {
 		if err := os.MkdirAll(filepath.Join(path, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
