@@ -17,6 +17,9 @@ type Options struct {
 	// Heartbeat tells stalls of this process, which are nobody's silence; nil
 	// believes that there are none.
 	Heartbeat *Heartbeat
+	// OnOpen is called each time it opens, by whoever reported what opened it;
+	// it must not block. It may be nil: then probes come with the calls alone.
+	OnOpen func()
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -108,7 +111,9 @@ func (b *Breaker) Flowing(since time.Time, within time.Duration) bool {
 
 func (b *Breaker) trip() {
 	b.nextProbe.Store(b.opts.Now().Add(b.opts.ProbeEvery).UnixNano())
-	b.open.Store(true)
+	if !b.open.Swap(true) && b.opts.OnOpen != nil {
+		b.opts.OnOpen()
+	}
 }
 
 // Probed reports how a probe ended.

@@ -5,7 +5,9 @@
 //
 // A share is floor(min(limit, last known remaining) ÷ live gateways), the
 // remainder of the division going to the lowest ranks, so that the shares of
-// all gateways never sum up to more than was left. What remained is remembered
+// gateways that saw the same remainder never sum up to more than was left. One
+// that saw less of the traffic remembers more; the sum may then pass the limit,
+// by less than (n-1)/n of it in one outage among n gateways. What remained is remembered
 // from the store's answers (Observe). Windows and quotas hold their share as a
 // number of units until the window or period ends; sliding windows likewise for
 // one window from the first use; gcra and tokenBucket hold a share of the burst
@@ -15,7 +17,8 @@
 //
 //   - A share outlives the outage: a store that comes and goes gives nobody a
 //     second one within the same window, and what the store says meanwhile can
-//     only make it smaller.
+//     only make it smaller. A limit that is changed meanwhile changes it by the
+//     gateway's share of the difference.
 //   - Of what never renews (prepaid quotas) nothing is given out unless the
 //     store has said what was left.
 //   - All counters of a decision are charged, or none.

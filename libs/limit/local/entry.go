@@ -19,8 +19,9 @@ type entry struct {
 
 	// begun: a share is being spent. left of it are units, below zero after an
 	// overdraft; end is when it ends, 0 never; anchor when a bucket was refilled.
-	begun             bool
-	left, end, anchor int64
+	// whole is the limit that a window's or quota's share was made by.
+	begun                    bool
+	left, end, anchor, whole int64
 }
 
 // over reports a share whose window has ended.
@@ -35,9 +36,31 @@ func (e *entry) bring(c *limit.Counter, at time.Time, place fleet.Place) {
 	if c.Algorithm.Bucket() {
 		e.refill(c, now, place)
 	}
+	e.follow(c, at, place)
 	if most := place.Share(c.Capacity()); c.Algorithm.Bucket() && e.left > most {
 		e.left = most
 	}
+}
+
+// follow lets a running share of a window or quota grow and shrink with its
+// limit: a limit that is raised in the middle of an outage, or between two,
+// gives this gateway its share of the difference, and no more.
+func (e *entry) follow(c *limit.Counter, at time.Time, place fleet.Place) {
+	if c.Algorithm.Bucket() || c.Wallet() {
+		return // a bucket refills by its limit anyway; of a wallet only the store knows
+	}
+	if whole := limitAt(c, at); whole != e.whole {
+		e.left += place.Share(whole) - place.Share(e.whole)
+		e.whole = whole
+	}
+}
+
+// limitAt is the whole limit in the period of that time.
+func limitAt(c *limit.Counter, at time.Time) int64 {
+	if c.Renews() {
+		return c.Calendar.At(at).Prorate(c.Capacity())
+	}
+	return c.Capacity()
 }
 
 // begin starts a share of what was last known to remain, of the whole limit
@@ -46,10 +69,8 @@ func (e *entry) begin(c *limit.Counter, at time.Time, place fleet.Place) {
 	now := at.UnixMicro()
 	// What was seen before the last share was spent says nothing of what is left.
 	fresh := !e.begun || e.observed >= e.end
-	whole, known := c.Capacity(), fresh && e.known && (e.until == 0 || now < e.until)
-	if c.Renews() {
-		whole = c.Calendar.At(at).Prorate(whole)
-	}
+	whole, known := limitAt(c, at), fresh && e.known && (e.until == 0 || now < e.until)
+	e.whole = whole
 	switch {
 	case known:
 		// What the store said contains units that were carried over, too.

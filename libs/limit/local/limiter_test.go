@@ -120,6 +120,30 @@ func TestShareIsKeptAcrossFlaps(t *testing.T) {
 	}
 }
 
+// A limit that is raised after a share was spent gives each gateway its share of
+// the difference; one that is lowered takes it.
+func TestShareFollowsTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range every() {
+		if c.Algorithm.Bucket() || c.Wallet() || c.Overdraws() {
+			continue
+		}
+		h := newHouses(2)
+		h.observe(c, c.Limit, 30*time.Second)
+		if got := sum(h.hammer(c)); got != c.Limit {
+			t.Errorf("%s: %d passed of %d", c.Algorithm, got, c.Limit)
+		}
+		raised := c
+		raised.Limit += 6
+		if got := sum(h.hammer(raised)); got != 6 {
+			t.Errorf("%s: %d passed after the limit was raised by 6", c.Algorithm, got)
+		}
+		if got := sum(h.hammer(c)); got != 0 {
+			t.Errorf("%s: %d passed after the limit was lowered again", c.Algorithm, got)
+		}
+	}
+}
+
 func TestWindowsEndAndBucketsRefill(t *testing.T) {
 	t.Parallel()
 	for _, c := range every()[:4] {

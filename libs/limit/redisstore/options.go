@@ -46,7 +46,8 @@ type Options struct {
 	// Queue is how many decisions wait at most for one server; the next one is
 	// refused with limit.ErrUnavailable. Default 4096.
 	Queue int
-	// Breaker says when calls are no longer tried; its Now defaults to Now.
+	// Breaker says when calls are no longer tried; its Now defaults to Now,
+	// its OnOpen is the store's own.
 	Breaker breaker.Options
 	// Now is the local clock, used to guess Redis's; nil is time.Now.
 	Now func() time.Time

@@ -73,6 +73,26 @@ func TestRefusedWritesChargeNothing(t *testing.T) {
 
 // Redis stopped and started again: errors come fast, and the store is back by
 // itself within a second or so.
+// Nobody comes while Redis is away and returns: the store finds it all the same.
+func TestRedisIsFoundAgainWithoutTraffic(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	s := newStore(t, newStoreClient(t, server.Addr()), Options{Budget: DefaultBudget})
+	decide := func() error {
+		_, err := s.Decide(t.Context(), []limit.Counter{quota(1 << 40)})
+		return err
+	}
+	servertest.Eventually(t, 5*time.Second, "the first decision", func() bool { return decide() == nil })
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, 5*time.Second, "the breaker to open", func() bool { _ = decide(); return !s.Available() })
+	if err := server.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, 5*time.Second, "the store to be available again", s.Available)
+}
+
 func TestRestartedRedisIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	server := servertest.StartRedis(t)

@@ -56,12 +56,13 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 	o.setDefaults()
 	s := &Store{
 		client: client, o: o, now: o.Now, clock: clock{now: o.Now},
-		breaker:    breaker.New(o.Breaker),
 		background: context.Background(), closing: make(chan struct{}),
 		lanePool: sync.Pool{New: func() any { return new(lane) }},
 		partPool: sync.Pool{New: func() any { return newPart() }},
 		askPool:  sync.Pool{New: func() any { return new(asking) }},
 	}
+	o.Breaker.OnOpen = s.probeUntilClosed
+	s.breaker = breaker.New(o.Breaker)
 	s.servers.start(s)
 	s.useScript(script.Decide)
 	return s, nil
@@ -114,27 +115,42 @@ func (s *Store) Decide(ctx context.Context, counters []limit.Counter) (limit.Dec
 	return a.decide(ctx, s, counters)
 }
 
-// allow asks the breaker, and sees to the probe it may want.
+// allow asks the breaker. Probes do not wait for decisions: see probeUntilClosed.
 func (s *Store) allow() error {
-	ok, probe := s.breaker.Allow()
-	if probe {
-		s.probe()
-	}
-	if !ok {
+	if !s.breaker.Closed() {
 		return fmt.Errorf("decide: breaker is open: %w", limit.ErrUnavailable)
 	}
 	return nil
 }
 
-// probe asks Redis in the background, so that no request waits for an answer
-// that is not to be expected.
-func (s *Store) probe() {
+// probeEvery is how often it is looked whether a probe is due.
+const probeEvery = 20 * time.Millisecond
+
+// probeUntilClosed asks Redis in the background while the breaker is open, so
+// that no request waits for an answer that is not to be expected, and the first
+// one after an outage finds the store there, however long nobody came.
+func (s *Store) probeUntilClosed() {
 	s.running.Go(func() {
-		ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
-		defer cancel()
-		err := s.client.Ping(ctx).Err()
-		s.breaker.Probed(err == nil || isReply(err))
+		ticker := time.NewTicker(probeEvery)
+		defer ticker.Stop()
+		for !s.breaker.Closed() {
+			select {
+			case <-s.closing:
+				return
+			case <-ticker.C:
+			}
+			if _, probe := s.breaker.Allow(); probe {
+				s.breaker.Probed(s.ping())
+			}
+		}
 	})
+}
+
+func (s *Store) ping() bool {
+	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
+	defer cancel()
+	err := s.client.Ping(ctx).Err()
+	return err == nil || isReply(err)
 }
 
 // release makes a part that nobody needs any longer fit for use again.
