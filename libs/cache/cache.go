@@ -51,6 +51,7 @@ type heardBarrier struct {
 	fence, at int64
 	hard      bool
 	mine      bool // this process issued it
+	back      bool // its message was heard
 }
 
 // New checks the options. It starts nothing: Run listens for invalidations and wake-ups; without it, L1's values are

@@ -43,7 +43,7 @@ func (c *Cache[V]) apply(key string, b heardBarrier) {
 	if fence > 0 {
 		b.at = now
 		if old, ok := c.barriers.GetIfPresent(key); ok && old.fence == fence {
-			b.mine = b.mine || old.mine // our own message comes back
+			b.mine, b.back = b.mine || old.mine, b.back || old.back // our own message comes back
 		}
 		c.barriers.Set(key, b)
 	}
@@ -84,11 +84,13 @@ func (c *Cache[V]) forget() {
 // reissueFor is how far back a Redis that failed over may have forgotten.
 const reissueFor = time.Minute
 
-// reissue repeats this process's late invalidations on a Redis that has forgotten some.
-func (c *Cache[V]) reissue(ctx context.Context) error {
+// reissue repeats this process's late invalidations: all of them on a Redis that has forgotten some, else those whose
+// message never came back. Such a one may have died with a master before the epoch told of it here, so that the epoch
+// of the next one looks complete; to repeat it costs a load at most.
+func (c *Cache[V]) reissue(ctx context.Context, all bool) error {
 	since := c.clock() - int64(reissueFor)
 	for key, b := range c.barriers.All() {
-		if !b.mine || b.at < since {
+		if !b.mine || b.at < since || b.back && !all {
 			continue
 		}
 		if err := c.invalidate(ctx, key, b.hard); err != nil {

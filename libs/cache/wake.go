@@ -94,8 +94,8 @@ func (c *Cache[V]) subscribed(ctx context.Context) error {
 		return fmt.Errorf("read epoch: %w", err)
 	}
 	h := &c.hears
-	if h.known && epoch < h.base+h.heard {
-		if err := c.reissue(ctx); err != nil {
+	if h.known {
+		if err := c.reissue(ctx, epoch < h.base+h.heard); err != nil {
 			return err
 		}
 	}
@@ -122,11 +122,11 @@ func (c *Cache[V]) hear(message string) {
 	case 's':
 		c.hears.heard++
 		c.metrics.soft.Inc()
-		c.apply(key, heardBarrier{fence: fence})
+		c.apply(key, heardBarrier{fence: fence, back: true})
 	case 'h':
 		c.hears.heard++
 		c.metrics.hard.Inc()
-		c.apply(key, heardBarrier{fence: fence, hard: true})
+		c.apply(key, heardBarrier{fence: fence, hard: true, back: true})
 	}
 }
 
