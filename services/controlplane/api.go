@@ -68,6 +68,7 @@ func (s *Service) registerAll() huma.API {
 	registerResource(s, api, ruleResource())
 	registerResource(s, api, overrideResource())
 	registerResource(s, api, serviceResource())
+	registerResource(s, api, customerResource())
 	s.registerKeys(api)
 	s.registerAudit(api)
 	s.registerUsage(api)

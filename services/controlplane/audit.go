@@ -16,8 +16,8 @@ type AuditEntry struct {
 	At      time.Time       `json:"at"`
 	Actor   string          `json:"actor" doc:"Name of the token that was used."`
 	Action  string          `json:"action" enum:"create,update,delete"`
-	Kind    string          `json:"kind" enum:"rule,override,service,key"`
-	Key     string          `json:"key" doc:"The rule's or override's id, the service's name, the API key's id."`
+	Kind    string          `json:"kind" enum:"rule,override,service,key,customer,plan,subscription"`
+	Key     string          `json:"key" doc:"The id of what was changed; of a service its name."`
 	Version int64           `json:"version" doc:"The version that the change made."`
 	Before  json.RawMessage `json:"before,omitempty" doc:"The document before; absent if it was created."`
 	After   json.RawMessage `json:"after,omitempty" doc:"The document after; absent if it was deleted."`

@@ -103,6 +103,18 @@ var badInputs = []struct {
 	{"upstream", request{path: "/v1/services", body: `{"name":"s","prefix":"/s/","upstreams":[{"url":"a"}]}`}, 400, "upstreams[0].url", "http://"},
 	{"endpoint elsewhere", request{path: "/v1/services", body: `{"name":"s","prefix":"/s/","upstreams":[{"url":"http://a"}],"endpoints":[{"pattern":"GET /t/"}]}`}, 400, "endpoints[0].pattern", "under"},
 
+	{"customer without name", request{path: "/v1/customers", body: `{"id":"a"}`}, 400, "name", "1 to 256"},
+	{"customer without id", request{path: "/v1/customers", body: `{"name":"A"}`}, 400, "id", "1 to 128"},
+	{"customer with a slash", request{path: "/v1/customers", body: `{"id":"a/b","name":"A"}`}, 400, "id", "slash"},
+	{"customer of all", request{path: "/v1/customers", body: `{"id":"*","name":"A"}`}, 400, "id", "stands for every"},
+	{"customer as a dot", request{path: "/v1/customers", body: `{"id":"..","name":"A"}`}, 400, "id", "dot segment"},
+	{"customer elsewhere", request{path: "/v1/customers", body: `{"id":"a","name":"A","timezone":"Mars/Base"}`}, 400, "timezone", "IANA"},
+	{"customer of no currency", request{path: "/v1/customers", body: `{"id":"a","name":"A","currency":"eur"}`}, 400, "currency", "ISO 4217"},
+	{"customer of gold", request{path: "/v1/customers", body: `{"id":"a","name":"A","currency":"XAU"}`}, 400, "currency", "ISO 4217"},
+	{"customer's email", request{path: "/v1/customers", body: `{"id":"a","name":"A","contact":{"email":"A <a@b.example>"}}`}, 400, "contact.email", "without a name"},
+	{"customer under another id", request{method: "PUT", path: "/v1/customers/b", body: `{"id":"a","name":"A"}`, header: anyVersion}, 400, "id", "the one in the path"},
+	{"customer put blindly", request{method: "PUT", path: "/v1/customers/a", body: `{"name":"A"}`}, 428, "-", "If-Match"},
+
 	{"key without tenant", request{path: "/v1/keys", body: `{}`}, 400, "tenantId", "1 to 128"},
 	{"key with a status", request{path: "/v1/keys", body: `{"tenantId":"t","status":"active"}`}, 400, "status", "is not a field"},
 	{"key with a hash", request{path: "/v1/keys", body: `{"tenantId":"t","sha256":"00"}`}, 400, "sha256", "is not a field"},

@@ -82,6 +82,19 @@ var fieldNotes = map[string]map[string]string{
 		"upstreams":       "Where requests are forwarded to; 1 to 64.",
 		"endpoints":       "Costs by pattern, at most 5000; other paths under the prefix cost 1.",
 	},
+	"Customer": {
+		"id":       "The tenant's id: 1 to 128 printable characters without slash and star.",
+		"version":  "Grows with every change; ignored in requests.",
+		"name":     "What invoices and people call the customer.",
+		"timezone": "IANA name of the zone that periods are cut in where the plan names none; default UTC.",
+		"currency": "ISO 4217 code that the customer pays in; absent takes any plan's.",
+		"contact":  "Where the customer is reached, and what invoices show.",
+	},
+	"Contact": {
+		"address": "As invoices show it, in lines.",
+		"email":   "One address, without a name.",
+		"taxId":   "The customer's number at the tax office.",
+	},
 	"Upstream": {
 		"url":    "http:// or https:// with a host, without user, query and fragment.",
 		"weight": "0 to 1000, default 1; 0 takes none.",
@@ -111,7 +124,7 @@ func describe(schemas huma.Registry) {
 		}
 	}
 	// Requests may leave the id to POST or to the path.
-	for _, name := range []string{"Rule", "Override"} {
+	for _, name := range []string{"Rule", "Override", "Customer"} {
 		schema := schemas.Map()[name]
 		schema.Required = slices.DeleteFunc(schema.Required, func(field string) bool { return field == "id" })
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/usagestore"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
@@ -33,6 +34,10 @@ type Deps struct {
 	Pool *pgxpool.Pool
 	// Usage is whichever usage store is configured.
 	Usage UsageReader
+	// Redis holds the counters, which are only read here; nil or away, what is
+	// known of them are keeper's checkpoints. KeyPrefix begins their keys.
+	Redis     redis.UniversalClient
+	KeyPrefix string
 	// Log, Registerer and Now default to slog.Default, a registry of its own
 	// and time.Now.
 	Log        *slog.Logger

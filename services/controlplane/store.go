@@ -16,8 +16,8 @@ import (
 )
 
 // entity is one kind of row: its name in the audit log, its table and the
-// compacted topic that mirrors it. The names are constants of this package,
-// never input, and so may be part of SQL.
+// compacted topic that mirrors it, if one does. The names are constants of this
+// package, never input, and so may be part of SQL.
 type entity struct {
 	kind, table, topic string
 	// oneByOne: its writes wait for each other. It is for tables whose rows
@@ -31,6 +31,7 @@ var (
 	overrideEntity = entity{kind: "override", table: "overrides", topic: overrides.Topic}
 	serviceEntity  = entity{kind: "service", table: "catalog", topic: catalog.Topic, oneByOne: true}
 	keyEntity      = entity{kind: "key", table: "api_keys", topic: keys.Topic}
+	customerEntity = entity{kind: "customer", table: "customers"}
 )
 
 // record is a live row. document is the jsonb as Postgres writes it.

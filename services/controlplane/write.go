@@ -72,9 +72,11 @@ func (s *store) applyIn(ctx context.Context, tx pgx.Tx, w write) (record, error)
 	if after.document, err = s.put(ctx, tx, w.entity, after); err != nil {
 		return record{}, err
 	}
-	message := outbox.Message{Topic: w.topic, Key: w.key, Payload: after.document, Version: after.version}
-	if err := outbox.Append(ctx, tx, message); err != nil {
-		return record{}, err
+	if w.topic != "" {
+		message := outbox.Message{Topic: w.topic, Key: w.key, Payload: after.document, Version: after.version}
+		if err := outbox.Append(ctx, tx, message); err != nil {
+			return record{}, err
+		}
 	}
 	return after, s.audit(ctx, tx, w, before, after)
 }

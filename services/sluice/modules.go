@@ -151,8 +151,12 @@ func newControlplane(c *clients, name string) (service.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	counters, err := c.Redis()
+	if err != nil {
+		return nil, err
+	}
 	room, err := controlplane.New(c.cfg.Controlplane, controlplane.Deps{
-		Pool: pool, Usage: usage, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
+		Pool: pool, Usage: usage, Redis: counters, KeyPrefix: c.cfg.Redis.Counters.KeyPrefix, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
 	})
 	return after{c.Schema(), room}, err
 }
