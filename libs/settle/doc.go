@@ -1,13 +1,14 @@
-// Package settle charges afterwards what passed while the store of the counters
-// was away.
+// Package settle charges, corrects and gives back afterwards what could not be
+// while the store of the counters was away.
 //
 // # Model
 //
 // Each request that passed uncounted (onStoreLoss open or local) leaves one
-// record in a journal on disk, a small spool: its counters, costs and time. A
-// Settler reads the journal in order, sums up a stretch of it by counter, and
-// has the store charge the sums unconditionally under a sequence number that
-// the store accepts once. Then the stretch is acknowledged.
+// record in a journal on disk, a small spool: its counters, costs and time; one
+// whose cost could not be corrected, or whose charge could not be given back,
+// leaves the difference. A Settler reads the journal in order, sums up a stretch
+// of it by counter, and has the store charge the sums unconditionally under a
+// sequence number that the store accepts once. Then the stretch is acknowledged.
 //
 // # Invariants
 //

@@ -34,12 +34,13 @@ type charge struct {
 	Cost     int64     `json:"n"`
 }
 
-// encode writes a request; nil where it charges nothing.
+// encode writes a request; nil where it charges nothing. Shadow and Force have
+// had their say: what is here is charged.
 func encode(at time.Time, counters []limit.Counter) []byte {
 	r := record{At: at.UnixMicro(), Counters: make([]charge, 0, len(counters))}
 	for i := range counters {
 		c := &counters[i]
-		if c.Cost == 0 || c.Apart() || c.Unlimited && !c.Algorithm.Quota() {
+		if c.Cost == 0 || c.Unlimited && !c.Algorithm.Quota() {
 			continue
 		}
 		ch := charge{

@@ -83,8 +83,9 @@ func Open(o Options) (*Settler, error) {
 	return s, nil
 }
 
-// Append notes a request that passed uncounted at that time. It never blocks on
-// I/O, and keeps nothing of its arguments.
+// Append notes what a request at that time is still to be charged, or where a
+// cost is below 0, given back. It never blocks on I/O, and keeps nothing of its
+// arguments; what it returned from survives a kill of the process.
 func (s *Settler) Append(at time.Time, counters []limit.Counter) {
 	if b := encode(at, counters); b != nil {
 		_ = s.spool.Append(b) // drops are the spool's to count

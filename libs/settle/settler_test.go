@@ -123,10 +123,8 @@ func TestRatesAreChargedWhatStillCounts(t *testing.T) {
 		over := limit.Counter{Key: "o", Algorithm: limit.TokenBucket, Limit: 60, Burst: 5, Window: time.Minute, Cost: 1}
 		rested := limit.Counter{Key: "r", Algorithm: limit.GCRA, Limit: 6000, Burst: 30, Window: time.Minute, Cost: 1}
 		free := limit.Counter{Key: "u", Algorithm: limit.FixedWindow, Unlimited: true, Window: time.Minute, Cost: 1}
-		shadow := fixed
-		shadow.Key, shadow.Shadow = "s", true
 		for range 80 {
-			s.Append(noon, []limit.Counter{fixed, fast, over, rested, free, shadow})
+			s.Append(noon, []limit.Counter{fixed, fast, over, rested, free})
 		}
 		settle(t, s)
 		// 80 at one instant a minute ago; 60 of the fast one's are refilled since.
@@ -138,6 +136,30 @@ func TestRatesAreChargedWhatStillCounts(t *testing.T) {
 		}
 		if len(l.charged) != len(want) || !l.at["f"].Equal(noon) {
 			t.Errorf("charged %v at %v", l.charged, l.at)
+		}
+	})
+}
+
+// What is given back nets with what is charged in the same stretch, and is given
+// back by itself where the charge is the store's already; shadow counters too.
+func TestUnitsAreGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		s := open(t, t.TempDir(), l, func() time.Time { return noon })
+		fixed := limit.Counter{Key: "f", Algorithm: limit.FixedWindow, Limit: 50, Window: time.Hour}
+		fast := limit.Counter{Key: "g", Algorithm: limit.GCRA, Limit: 60, Burst: 30, Window: time.Minute}
+		settled := limit.Counter{Key: "b", Algorithm: limit.TokenBucket, Limit: 60, Burst: 30, Window: time.Minute, Shadow: true}
+		for _, units := range []int64{10, -3, 2, -4} {
+			fixed.Cost, fast.Cost = units, units
+			s.Append(noon, []limit.Counter{fixed, fast, quota("{t:a}:q", units)})
+		}
+		settled.Cost = -7
+		s.Append(noon, []limit.Counter{settled})
+		settle(t, s)
+		for key, n := range map[string]int64{"f": 5, "g": 5, "{t:a}:q:month:202607": 5, "b": -7} {
+			if l.charged[key] != n {
+				t.Errorf("%s: %d charged, want %d", key, l.charged[key], n)
+			}
 		}
 	})
 }

@@ -24,8 +24,9 @@ type sumKey struct {
 
 type sum struct {
 	counter limit.Counter
-	// tat is a bucket's: when it would be full again, µs.
-	tat int64
+	// tat is a bucket's: when it would be full again, µs. back are units of it
+	// given back that other stretches, or the store itself, had charged.
+	tat, back int64
 }
 
 func newSums(now time.Time, log *slog.Logger) *sums {
@@ -72,11 +73,21 @@ func (s *sums) take(c limit.Counter, at int64) {
 	t.counter.Cost = min(max(t.counter.Cost+c.Cost, -limit.MaxInteger), limit.MaxInteger)
 	t.counter.Limit, t.counter.Burst, t.counter.Granted = c.Limit, c.Burst, c.Granted
 	if c.Algorithm.Bucket() {
-		took, _, ok := limit.Emission(c.Limit, c.Window, min(max(0, c.Cost), c.Burst))
-		if !ok {
-			took = 0
-		}
+		t.bucket(&c, at)
+	}
+}
+
+func (t *sum) bucket(c *limit.Counter, at int64) {
+	units := max(c.Cost, -c.Cost)
+	took, _, ok := limit.Emission(c.Limit, c.Window, min(units, c.Burst))
+	switch {
+	case !ok:
+	case c.Cost > 0:
 		t.tat = max(t.tat, at) + took
+	case units <= c.Burst && t.tat-at >= took:
+		t.tat -= took
+	default:
+		t.back = min(t.back+units, limit.MaxInteger)
 	}
 }
 
@@ -89,7 +100,7 @@ func (s *sums) counters() []limit.Counter {
 		c := t.counter
 		switch {
 		case c.Algorithm.Bucket():
-			c.Cost, c.At = min(t.owed(s.now.UnixMicro()), c.Burst), time.Time{}
+			c.Cost, c.At = min(t.owed(s.now.UnixMicro()), c.Burst)-t.back, time.Time{}
 		case !c.Algorithm.Quota():
 			c.Cost = min(c.Cost, c.Limit)
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -25,13 +26,6 @@ func (g *gate) correct(x *exchange, h http.Header) {
 	case len(values) > 1 || !ok:
 		g.metrics.corrections[correctionMalformed].Inc()
 	case cost == x.cost:
-	case len(x.uncounted) > 0:
-		// Nothing is charged yet; when it is, it will be that.
-		x.cost = cost
-		g.metrics.corrections[correctionCharged].Inc()
-	case x.verdict.degraded:
-		// What could not be charged cannot be corrected.
-		g.metrics.corrections[correctionLost].Inc()
 	default:
 		g.correctTo(x, cost)
 	}
@@ -39,34 +33,56 @@ func (g *gate) correct(x *exchange, h http.Header) {
 
 func (g *gate) correctTo(x *exchange, cost int64) {
 	difference := cost - x.cost
+	result := correctionCharged
+	if difference < 0 {
+		result = correctionRefunded
+	}
+	switch err := g.correctCharged(x, difference); {
+	case errors.Is(err, limit.ErrUnavailable):
+		result = correctionOwed
+	case err != nil:
+		g.metrics.corrections[correctionLost].Inc()
+		g.complain.say(slog.LevelError, "cost of a request could not be corrected", "service", x.service.name, "units", difference, "error", err)
+		return
+	}
+	// What passed uncounted is in the journal with its first cost.
+	g.oweUnits(x, slices.DeleteFunc(slices.Clone(x.uncounted), func(m rule.Match) bool { return hasOwnCost(&m) }), difference)
+	x.cost = cost
+	g.metrics.corrections[result].Inc()
+}
+
+// correctCharged corrects the counters that were charged at once. While they
+// cannot be reached the difference is owed: the store sees to it that a call it
+// gave up charges nothing.
+func (g *gate) correctCharged(x *exchange, difference int64) error {
 	charged := x.charged()
+	if len(charged) == 0 {
+		return nil
+	}
 	counters := make([]limit.Counter, 0, len(charged))
 	for _, c := range charged {
 		n := c.match.Counter(difference)
 		n.Force, n.At = true, x.judgedAt
 		counters = append(counters, n)
 	}
-	result := correctionCharged
-	if difference < 0 {
-		result = correctionRefunded
-	}
-	if len(counters) > 0 {
-		d, err := g.ask(counters)
-		if err != nil {
-			// Charged or not is unknown after a time-out; the event tells of what
-			// is known to be charged.
-			g.metrics.corrections[correctionLost].Inc()
-			g.complain.say(slog.LevelWarn, "cost of a request could not be corrected", "service", x.service.name, "units", difference, "error", err)
-			return
-		}
+	d, err := g.ask(counters)
+	if errors.Is(err, limit.ErrUnavailable) {
+		g.debts.Append(x.judgedAt, counters)
 		for i, c := range charged {
-			c.judgement.correct(difference, &d.States[i])
+			if counters[i].Algorithm.Quota() {
+				x.charges = append(x.charges, pendingCharge(c.match.Rule.Metric, &counters[i], x.judgedAt))
+			}
 		}
-		x.judgedAt = d.Now
-		slices.SortStableFunc(x.judged, tighter)
 	}
-	x.cost = cost
-	g.metrics.corrections[result].Inc()
+	if err != nil {
+		return err
+	}
+	for i, c := range charged {
+		c.judgement.correct(difference, &d.States[i])
+	}
+	x.judgedAt = d.Now
+	slices.SortStableFunc(x.judged, tighter)
+	return nil
 }
 
 // charged is a counter that the request's own cost was charged to.
@@ -81,7 +97,7 @@ func (x *exchange) charged() []charged {
 		for i := range judged {
 			j := &judged[i]
 			at := slices.IndexFunc(x.matches, func(m rule.Match) bool { return m.Rule == j.rule })
-			if at < 0 || !j.state.Allowed || hasOwnCost(&x.matches[at]) {
+			if at < 0 || j.shared || !j.state.Allowed || hasOwnCost(&x.matches[at]) {
 				continue
 			}
 			all = append(all, charged{j, &x.matches[at]})

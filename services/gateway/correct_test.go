@@ -5,6 +5,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -165,24 +167,46 @@ func (s *lossyStore) Decide(ctx context.Context, counters []limit.Counter) (limi
 	return s.Store.Decide(ctx, counters)
 }
 
-// A correction that cannot be made changes neither the answer nor what the
-// event says was charged. Of a request that passed uncounted it is what will be.
-func TestCorrectionsThatAreLostAreCounted(t *testing.T) {
+// A correction that cannot be made now is owed, and the event says so: of the
+// whole where the request passed uncounted, else of the difference. A rule with
+// a cost of its own is not concerned.
+func TestCorrectionsThatCannotBeMadeAreOwed(t *testing.T) {
 	t.Parallel()
-	for answers, degraded := range map[int]bool{1: false, 0: true} {
-		cost, lost := int64(4), 1.0
-		if degraded {
-			cost, lost = 7, 0
-		}
+	for name, c := range map[string]struct {
+		answers  int
+		cost     string
+		degraded bool
+		owed     int64
+		pending  []int64
+		result   correction
+	}{
+		"dearer, charged":    {1, "7", false, 3, []int64{3}, correctionOwed},
+		"cheaper, charged":   {1, "1", false, -3, []int64{-3}, correctionOwed},
+		"dearer, uncounted":  {0, "7", true, 7 + 1, []int64{7, 1}, correctionCharged},
+		"cheaper, uncounted": {0, "1", true, 1 + 1, []int64{1, 1}, correctionRefunded},
+	} {
 		s := costlyStand(t, nil)
-		s.gate.store = &lossyStore{limit.NewModel(s.gate.now), answers}
-		s.putRule(ruleJSON("rate", "tenant", "units", tenOnce, `,"onStoreLoss":"open"`))
-		a := s.get("/demo/export"+costs("7"), acme...)
-		if e := s.event(); a.StatusCode != 200 || e.Cost != cost || e.StatusCode != 200 || (a.Header.Get(headerDegraded) != "") != degraded {
-			t.Errorf("degraded %t: %d %v, event %+v", degraded, a.StatusCode, a.Header, e)
+		book := new(notebook)
+		s.gate.store, s.gate.debts = &lossyStore{limit.NewModel(s.gate.now), c.answers}, book
+		s.putRule(ruleJSON("month", "tenant", "units", tenQuota, `,"onStoreLoss":"open"`))
+		s.putRule(ruleJSON("calls", "tenant", "calls", tenQuota, `,"onStoreLoss":"open","cost":1`))
+		a := s.get("/demo/export"+costs(c.cost), acme...)
+		e := s.event()
+		if a.StatusCode != 200 || strconv.FormatInt(e.Cost, 10) != c.cost || (a.Header.Get(headerDegraded) != "") != c.degraded || a.Header.Get("X-Sluice-Cost") != "" {
+			t.Errorf("%s: %d %v, event %+v", name, a.StatusCode, a.Header, e)
 		}
-		if got := testutil.ToFloat64(s.gate.metrics.corrections[correctionLost]); got != lost || a.Header.Get("X-Sluice-Cost") != "" {
-			t.Errorf("degraded %t: %v are counted, headers %v", degraded, got, a.Header)
+		var pending []int64
+		for _, charge := range e.Charges {
+			if charge.Pending {
+				pending = append(pending, charge.Amount)
+			}
+		}
+		slices.SortFunc(pending, func(a, b int64) int { return int(b - a) })
+		if book.total() != c.owed || !slices.Equal(pending, c.pending) {
+			t.Errorf("%s: owed %v, want %d; the event tells %v", name, book.costs, c.owed, e.Charges)
+		}
+		if got := testutil.ToFloat64(s.gate.metrics.corrections[c.result]); got != 1 {
+			t.Errorf("%s: %v are %s", name, got, correctionNames[c.result])
 		}
 	}
 }

@@ -61,6 +61,7 @@ func (g *gate) decide(x *exchange) bool {
 	if len(x.matches) > 0 && !x.denyBy(missesIdentity, http.StatusForbidden, reasonIdentityMissing, outcomeDeny) {
 		x.setAsideMissing()
 		g.count(x)
+		g.owe(x)
 	}
 	x.judgeShadows()
 	x.ownTime = g.now().Sub(x.start)

@@ -50,11 +50,12 @@ const (
 	correctionCharged correction = iota
 	correctionRefunded
 	correctionMalformed
+	correctionOwed
 	correctionLost
 	corrections
 )
 
-var correctionNames = [corrections]string{"charged", "refunded", "malformed", "lost"}
+var correctionNames = [corrections]string{"charged", "refunded", "malformed", "owed", "lost"}
 
 // policy is what was done when the store could not be asked.
 type policy uint8
@@ -121,7 +122,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}, []string{"reason"})
 	corrected := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_gateway_cost_corrections_total",
-		Help: "Costs named by answers of services (costHeader) that differed from what was charged: charged, refunded, malformed, or lost because the counters could not be reached.",
+		Help: "Costs named by answers of services (costHeader) that differed from what was charged: charged, refunded, malformed, owed until the counters can be reached, or lost because one of them is broken.",
 	}, []string{"result"})
 	resolve(decisions, outcomeNames[:], m.decisions[:])
 	resolve(fallback, policyNames[:], m.fallback[:])

@@ -13,7 +13,6 @@ func (g *gate) record(x *exchange, status int) {
 		return
 	}
 	x.recorded = true
-	g.owe(x)
 	g.metrics.decisions[x.verdict.outcome].Inc()
 	g.metrics.latency.Observe(x.ownTime.Seconds())
 	e := g.event(x, status)
@@ -61,6 +60,7 @@ func (x *exchange) chargesMade() []usage.Charge {
 		for i := range x.judged {
 			x.addCharge(&x.judged[i])
 		}
+		x.addOwed()
 	}
 	for i := range x.shadows {
 		if j := &x.shadows[i]; j.state.Allowed {

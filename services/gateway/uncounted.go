@@ -11,8 +11,9 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
-// debts keeps what passed uncounted until it can be charged: *settle.Settler.
-// It copies its arguments, never blocks on I/O, and is safe for concurrent use.
+// debts keeps what could not be charged, corrected or given back until it can
+// be: *settle.Settler. It copies its arguments, never blocks on I/O, and is safe
+// for concurrent use.
 type debts interface {
 	Append(at time.Time, counters []limit.Counter)
 }
@@ -80,26 +81,35 @@ func (g *gate) observe(matches []rule.Match, counters []limit.Counter, d *limit.
 	}
 }
 
-// owe notes what a request that passed uncounted is still to be charged. That
-// is done before it is answered, and with its cost as the service corrected it.
+// owe notes what a request that passes uncounted is still to be charged. That
+// is done before it is forwarded: whatever dies from then on, it is charged.
 func (g *gate) owe(x *exchange) {
-	if len(x.uncounted) == 0 || x.verdict.decision == usage.DecisionDeny {
-		return
+	if x.verdict.decision != usage.DecisionDeny {
+		g.oweUnits(x, x.uncounted, x.cost)
 	}
-	counters := make([]limit.Counter, 0, len(x.uncounted))
+}
+
+// oweUnits notes units of rules that let the request pass uncounted; below 0
+// they are given back.
+func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64) {
+	counters := make([]limit.Counter, 0, len(uncounted))
+	for i := range uncounted {
+		if c := uncounted[i].Counter(units); c.Cost != 0 && !c.Apart() {
+			counters = append(counters, c)
+		}
+	}
+	if len(counters) > 0 {
+		g.debts.Append(x.start, counters)
+	}
+}
+
+// addOwed tells of the quotas that passed uncounted.
+func (x *exchange) addOwed() {
 	for i := range x.uncounted {
 		m := &x.uncounted[i]
-		c := m.Counter(x.cost)
-		if c.Cost == 0 || c.Apart() {
-			continue
-		}
-		counters = append(counters, c)
-		if c.Algorithm.Quota() {
+		if c := m.Counter(x.cost); c.Cost != 0 && !c.Apart() && c.Algorithm.Quota() {
 			x.charges = append(x.charges, pendingCharge(m.Rule.Metric, &c, x.start))
 		}
-	}
-	if g.debts != nil && len(counters) > 0 {
-		g.debts.Append(x.start, counters)
 	}
 }
 

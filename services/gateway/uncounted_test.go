@@ -121,6 +121,31 @@ func TestStrictestPolicyHolds(t *testing.T) {
 	}
 }
 
+// What passes uncounted is owed before its service sees it: whatever dies then.
+func TestWhatPassesUncountedIsOwedBeforeItIsForwarded(t *testing.T) {
+	t.Parallel()
+	var book *notebook
+	seen := make(chan int64, 1)
+	var s *stand
+	var store *failingStore
+	s, store, book = lossy(t, fleet.Place{Live: 1}, standOptions{handler: func(http.ResponseWriter, *http.Request) {
+		book.mu.Lock()
+		defer book.mu.Unlock()
+		seen <- book.total()
+	}})
+	s.putRule(ruleJSON("open", "tenant", "calls", tenOnce, `,"onStoreLoss":"open"`))
+	store.down = limit.ErrUnavailable
+	if a := s.get("/demo/x", acme...); a.StatusCode != 200 {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	if n := <-seen; n != 1 {
+		t.Errorf("%d units are owed while the service works, want 1", n)
+	}
+	if book.total() != 1 {
+		t.Errorf("%d units are owed afterwards, want 1", book.total())
+	}
+}
+
 // What passes uncounted is owed with the cost its service told, and its event
 // says so; what is denied, or only looked at, is not.
 func TestWhatPassesUncountedIsOwed(t *testing.T) {
