@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,9 @@ type Message struct {
 	Payload []byte
 	// Version comes from nextval('sluice_version').
 	Version int64
+	// Headers are the record's, besides the relay's own; may be nil. Names and
+	// values are UTF-8 without NUL.
+	Headers map[string]string
 }
 
 // ErrInvalid is wrapped by Append's error for a message that could never be
@@ -36,6 +40,11 @@ func (m Message) check() error {
 	case m.Version <= 0:
 		return fmt.Errorf("%w: version %d is not from sluice_version", ErrInvalid, m.Version)
 	}
+	for name, value := range m.Headers {
+		if name == "" || strings.ContainsRune(name+value, 0) {
+			return fmt.Errorf("%w: a header has no name or holds a NUL", ErrInvalid)
+		}
+	}
 	return nil
 }
 
@@ -50,8 +59,16 @@ func Append(ctx context.Context, tx pgx.Tx, m Message) error {
 		text := string(m.Payload)
 		payload = &text
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO outbox (topic, key, version, payload) VALUES ($1, $2, $3, $4)`,
-		m.Topic, m.Key, m.Version, payload)
+	var headers *string
+	if len(m.Headers) > 0 {
+		encoded, err := json.Marshal(m.Headers)
+		if err != nil {
+			return fmt.Errorf("encode headers for outbox: %w", err)
+		}
+		headers = new(string(encoded))
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO outbox (topic, key, version, payload, headers) VALUES ($1, $2, $3, $4, $5::jsonb)`,
+		m.Topic, m.Key, m.Version, payload, headers)
 	if err != nil {
 		return fmt.Errorf("append to outbox: %w", err)
 	}

@@ -11,10 +11,12 @@ func TestMessagesThatCouldNeverBeCarriedAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Message){
-		"no topic":   func(m *Message) { m.Topic = "" },
-		"no key":     func(m *Message) { m.Key = "" },
-		"NUL in key": func(m *Message) { m.Key = "a\x00b" },
-		"no version": func(m *Message) { m.Version = 0 },
+		"no topic":                func(m *Message) { m.Topic = "" },
+		"no key":                  func(m *Message) { m.Key = "" },
+		"NUL in key":              func(m *Message) { m.Key = "a\x00b" },
+		"no version":              func(m *Message) { m.Version = 0 },
+		"header without a name":   func(m *Message) { m.Headers = map[string]string{"": "x"} },
+		"header that holds a NUL": func(m *Message) { m.Headers = map[string]string{"a": "x\x00"} },
 	} {
 		m := good
 		spoil(&m)

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -68,7 +69,7 @@ func (d *decoder) row(m *pglogrepl.InsertMessage) (*Row, error) {
 	for i, column := range relation.Columns {
 		value := m.Tuple.Columns[i]
 		if value.DataType != pglogrepl.TupleDataTypeText {
-			continue // null: only payload may be
+			continue // null: only payload and headers may be
 		}
 		var err error
 		switch column.Name {
@@ -85,6 +86,8 @@ func (d *decoder) row(m *pglogrepl.InsertMessage) (*Row, error) {
 			if row.Payload == nil {
 				row.Payload = []byte{} // empty is not null
 			}
+		case "headers":
+			err = json.Unmarshal(value.Data, &row.Headers)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", column.Name, err)

@@ -46,3 +46,16 @@ func TestInsertThatDoesNotFitItsRelationIsAnError(t *testing.T) {
 		t.Error("more values than columns")
 	}
 }
+
+func TestHeadersComeWithTheRow(t *testing.T) {
+	const with = "I\x00\x00\x00\x01N\x00\x03" + "t\x00\x00\x00\x017" + "t\x00\x00\x00\x01k" + "t\x00\x00\x00\x14{\"ce_id\": \"1\\u00fc\"}"
+	d := decoder{relations: relation()}
+	d.relations[1].Columns[2] = &pglogrepl.RelationMessageColumn{Name: "headers"}
+	event, ok, err := d.decode([]byte(with))
+	if err != nil || !ok || len(event.Row.Headers) != 1 || event.Row.Headers["ce_id"] != "1ü" {
+		t.Fatalf("event %+v, %v, %v", event, ok, err)
+	}
+	if event, _, err = d.decode([]byte(insert)); err != nil || event.Row.Headers != nil {
+		t.Fatalf("without headers: %+v, %v", event.Row, err)
+	}
+}

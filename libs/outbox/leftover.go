@@ -11,7 +11,7 @@ import (
 // greater than after, in the order of their ids. Their commit time is not
 // known any more; the time of writing stands in for it.
 func Leftover(ctx context.Context, conn *pgx.Conn, after int64, limit int) ([]Row, error) {
-	const query = `SELECT id, topic, key, version, payload, created_at FROM outbox WHERE id > $1 ORDER BY id LIMIT $2`
+	const query = `SELECT id, topic, key, version, payload, headers, created_at FROM outbox WHERE id > $1 ORDER BY id LIMIT $2`
 	rows, err := conn.Query(ctx, query, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
@@ -26,7 +26,7 @@ func Leftover(ctx context.Context, conn *pgx.Conn, after int64, limit int) ([]Ro
 func scanRow(rows pgx.CollectableRow) (Row, error) {
 	var r Row
 	var payload *string
-	err := rows.Scan(&r.ID, &r.Topic, &r.Key, &r.Version, &payload, &r.CommittedAt)
+	err := rows.Scan(&r.ID, &r.Topic, &r.Key, &r.Version, &payload, &r.Headers, &r.CommittedAt)
 	if payload != nil {
 		r.Payload = []byte(*payload)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Normalize returns r with its defaults filled in, and patterns in canonical
-// spelling; r is not changed and shares no Limit with the result. It is
+// spelling; r is not changed and shares no Limit and no Thresholds with the result. It is
 // idempotent, and a valid rule stays valid. Of an invalid rule it fills what
 // it can.
 func Normalize(r rules.Rule) rules.Rule {
@@ -23,6 +23,7 @@ func Normalize(r rules.Rule) rules.Rule {
 		fill(&r.OnStoreLoss, rules.StoreLossClosed)
 	}
 	fill(&r.OnStoreLoss, rules.StoreLossOpen)
+	r.Thresholds = sortedThresholds(r.Thresholds)
 	if p, err := route.Parse(r.Scope.Endpoint); err == nil {
 		r.Scope.Endpoint = p.String()
 	}

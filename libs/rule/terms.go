@@ -23,8 +23,9 @@ type wording struct {
 	quota, period, timezone, weekStart string
 	overdraft                          string
 	anchorDay                          int
-	// history is Limit.Previous, written out; few rules have one.
-	history string
+	// history is Limit.Previous and thresholds are Thresholds, written out; few
+	// rules have them.
+	history, thresholds string
 }
 
 func wordingOf(r *rules.Rule, k kind, f form) wording {
@@ -39,6 +40,9 @@ func wordingOf(r *rules.Rule, k kind, f form) wording {
 		for _, p := range l.Previous {
 			w.history += fmt.Sprint(p.Timezone, " ", p.AnchorDay, " ", p.WeekStart, " ", p.Until.Unix(), ";")
 		}
+	}
+	if t := r.Thresholds; t != nil {
+		w.thresholds = fmt.Sprint(t.Percent, t.Absolute)
 	}
 	return w
 }
@@ -69,6 +73,8 @@ type terms struct {
 	Calendar period.Calendar
 	// Shadow rules are counted and reported, and deny nothing.
 	Shadow bool
+	// Thresholds is nil where the rule names none. It is not to be changed.
+	Thresholds *rules.Thresholds
 
 	group     *group // canonical: equal groups are one pointer
 	form      form
@@ -100,7 +106,7 @@ func newTerms(r *rules.Rule, k kind, f form) (*terms, error) {
 	t := &terms{
 		Metric: strings.Clone(r.Metric), Service: strings.Clone(r.Scope.Service), Endpoint: strings.Clone(r.Scope.Endpoint),
 		Mode: strings.Clone(r.Mode), OnStoreLoss: strings.Clone(r.OnStoreLoss), OnMissing: strings.Clone(r.OnMissing),
-		Shadow: r.Mode == rules.ModeShadow, off: r.Mode == rules.ModeOff, form: f, scopeRank: scopeGlobal,
+		Shadow: r.Mode == rules.ModeShadow, Thresholds: r.Thresholds, off: r.Mode == rules.ModeOff, form: f, scopeRank: scopeGlobal,
 	}
 	g := group{metric: t.Metric, kind: k, shadow: t.Shadow}
 	if err := t.setLimit(r, &g); err != nil {

@@ -58,6 +58,7 @@ func (v *validator) wording(r rules.Rule) {
 	}
 	v.limit(r)
 	v.choices(r)
+	v.thresholds(r)
 }
 
 func (v *validator) own(r rules.Rule) {
@@ -88,7 +89,7 @@ const metricMessage = "must be 1 to 64 of letters, digits, dot, underscore and h
 // caller who sends it should be told; ok is false for other fields.
 func NotYet(field string) (message string, ok bool) {
 	switch field {
-	case "refundOn", "thresholds":
+	case "refundOn":
 		return "is not available yet; leave it out", true
 	}
 	return "", false

@@ -19,6 +19,18 @@ type Record struct {
 	Partition  int32
 	Offset     int64
 	Timestamp  time.Time
+	// Headers are the record's, in its order; nil where it has none.
+	Headers []kgo.RecordHeader
+}
+
+// Header is the value of the first header of that name, empty without one.
+func (r Record) Header(name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
 }
 
 // GroupOptions say what a member of a consumer group reads and who handles it.

@@ -142,7 +142,7 @@ func (g *Group) mine(records []*kgo.Record) (batch []Record, kept []*kgo.Record)
 			continue
 		}
 		kept = append(kept, r)
-		batch = append(batch, Record{Key: r.Key, Value: r.Value, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp})
+		batch = append(batch, Record{Key: r.Key, Value: r.Value, Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp, Headers: r.Headers})
 	}
 	return batch, kept
 }

@@ -35,7 +35,7 @@ var badInputs = []struct {
 	{"unknown algorithm", request{body: ruleWith(`gcra`, `leaky`)}, 400, "limit.algorithm", "must be one of"},
 	{"later quota", request{body: ruleWith(`"algorithm":"gcra","limit":30,"window":"1m","burst":10`, `"algorithm":"quota","kind":"prepaid","limit":30,"period":"month"`)}, 400, "limit.kind", "not available yet"},
 	{"later refunds", request{body: ruleWith(`"metric"`, `"refundOn":["5xx"],"metric"`)}, 400, "refundOn", "not available yet"},
-	{"later thresholds", request{body: ruleWith(`"metric"`, `"thresholds":[80],"metric"`)}, 400, "thresholds", "not available yet"},
+	{"thresholds of a rate", request{body: ruleWith(`"metric"`, `"thresholds":{"percent":[80]},"metric"`)}, 400, "thresholds", "belongs to algorithm quota"},
 	{"negative", request{body: ruleWith(`30`, `-1`)}, 400, "limit.limit", "must be 0 to"},
 	{"over 2^53", request{body: ruleWith(`30`, `9007199254740993`)}, 400, "limit.limit", "must be 0 to"},
 	{"over 2^63", request{body: ruleWith(`30`, `92233720368547758080`)}, 400, "limit.limit", "64 bits"},

@@ -23,6 +23,7 @@ var fieldNotes = map[string]map[string]string{
 		"mode":        "enforce (default), shadow (counted and reported, denies nothing) or off.",
 		"onStoreLoss": "When counters cannot be asked: open (default for rates), closed (default for quotas) or local (a share of the limit at each gateway).",
 		"onMissing":   "For a request without the identity: skip (default), shared or deny.",
+		"thresholds":  "Of quotas: where use is announced on quota-events.v1 and to webhooks; default 80 % and 100 %, {} is nowhere.",
 		"priority":    "Decides between equally specific rules: higher wins.",
 		"validFrom":   "The rule holds from this time on.",
 		"validUntil":  "The rule holds until this time.",
@@ -49,6 +50,10 @@ var fieldNotes = map[string]map[string]string{
 		"overdraft": "Of quotas: none (default), or once: while units are left a request passes whatever it costs.",
 		"previous":  "Calendars that periods before a change are counted by; written by the control plane, ignored in requests.",
 		"since":     "When the quota was first given a rollover; written by the control plane, ignored in requests.",
+	},
+	"Thresholds": {
+		"percent":  "Of the limit, 1 to 1000.",
+		"absolute": "Units used, 1 or more.",
 	},
 	"Calendar": {
 		"timezone":  "As in limit.",

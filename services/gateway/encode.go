@@ -63,7 +63,30 @@ func appendCharge(b []byte, c *usage.Charge) []byte {
 	if c.Pending {
 		b = append(b, `,"pending":true`...)
 	}
+	if t := c.Thresholds; t != nil {
+		b = append(b, `,"thresholds":{`...)
+		b = appendIntegers(b, `"percent":`, t.Percent)
+		if len(t.Percent) > 0 && len(t.Absolute) > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendIntegers(b, `"absolute":`, t.Absolute), '}')
+	}
 	return append(b, '}')
+}
+
+// appendIntegers appends a named list, or nothing of an empty one.
+func appendIntegers(b []byte, name string, list []int64) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = append(append(b, name...), '[')
+	for i, n := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return append(b, ']')
 }
 
 func appendOptional(b []byte, name, value string) []byte {

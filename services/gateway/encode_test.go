@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -38,6 +39,10 @@ func TestEncoderAgreesWithEncodingJSON(t *testing.T) {
 			if rapid.Bool().Draw(t, "limited") {
 				n := rapid.Int64().Draw(t, "limit")
 				c.Limit = &n
+			}
+			if rapid.Bool().Draw(t, "thresholds") {
+				points := rapid.SliceOfN(rapid.Int64(), 0, 3)
+				c.Thresholds = &rules.Thresholds{Percent: points.Draw(t, "percent"), Absolute: points.Draw(t, "absolute")}
 			}
 			e.Charges = append(e.Charges, c)
 		}

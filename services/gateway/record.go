@@ -77,6 +77,7 @@ func (x *exchange) addCharge(j *judgement) {
 	c := usage.Charge{
 		Counter: j.state.Key, Metric: j.rule.Metric, Amount: j.cost,
 		Consumed: j.state.Consumed, Refunded: j.state.Refunded, Forfeited: j.state.Forfeited,
+		Thresholds: j.rule.Thresholds,
 	}
 	if !j.state.Unlimited {
 		c.Limit = &j.state.Limit

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -117,13 +119,20 @@ func (r *session) put(t *table, row *outbox.Row) error {
 
 func (r *session) record(topic string, generation int64, row *outbox.Row) *kgo.Record {
 	stamp := stream.Stamp{Generation: generation, Version: row.Version, CommittedAt: row.CommittedAt, RelayedAt: r.s.deps.Now()}
-	return &kgo.Record{Topic: r.s.deps.Stream.Topic(topic), Key: []byte(row.Key), Value: row.Payload, Headers: stamp.Headers()}
+	headers := stamp.Headers()
+	for _, name := range slices.Sorted(maps.Keys(row.Headers)) {
+		headers = append(headers, kgo.RecordHeader{Key: name, Value: []byte(row.Headers[name])})
+	}
+	return &kgo.Record{Topic: r.s.deps.Stream.Topic(topic), Key: []byte(row.Key), Value: row.Payload, Headers: headers}
 }
 
-// tooLarge leaves room for the headers and the batch around the record.
+// tooLarge leaves room for the batch around the record.
 func tooLarge(rec *kgo.Record) bool {
-	const overhead = 4096
-	return len(rec.Key)+len(rec.Value)+overhead > stream.MaxRecordBytes
+	size := len(rec.Key) + len(rec.Value) + 4096
+	for _, h := range rec.Headers {
+		size += len(h.Key) + len(h.Value)
+	}
+	return size > stream.MaxRecordBytes
 }
 
 // send hands a record to Kafka, or parks it. Its acknowledgement lands the

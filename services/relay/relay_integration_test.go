@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/outbox"
 	"github.com/sluice-platform/sluice/libs/stream"
+	"github.com/sluice-platform/sluice/schemas/events"
 )
 
 func TestCommittedRowBecomesARecordWithItsHeaders(t *testing.T) {
@@ -108,7 +109,9 @@ func TestTopicThatIsNotCompactedIsCarriedAsItComes(t *testing.T) {
 	b.streaming(relay)
 	write := func(payload string) {
 		err := b.inTx(func(tx pgx.Tx) error {
-			return outbox.Append(t.Context(), tx, outbox.Message{Topic: notes, Key: "k", Version: 1, Payload: []byte(payload)})
+			return outbox.Append(t.Context(), tx, outbox.Message{
+				Topic: notes, Key: "k", Version: 1, Payload: []byte(payload), Headers: map[string]string{"ce_id": payload, "ce_type": "note"},
+			})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -122,6 +125,13 @@ func TestTopicThatIsNotCompactedIsCarriedAsItComes(t *testing.T) {
 	b.eventually("the outbox to be emptied", func() bool { return b.outboxLen() == 0 })
 	var got []string
 	for _, r := range b.records(notes) {
+		headers := map[string]string{}
+		for _, h := range r.Headers {
+			headers[h.Key] = string(h.Value)
+		}
+		if headers["ce_id"] != string(r.Value) || headers["ce_type"] != "note" || headers[events.HeaderVersion] != "1" {
+			t.Errorf("record %s has headers %v", r.Value, headers)
+		}
 		if !slices.Contains(got, string(r.Value)) { // at least once
 			got = append(got, string(r.Value))
 		}

@@ -81,11 +81,25 @@ type Rule struct {
 	Mode        string `json:"mode,omitempty"`
 	OnStoreLoss string `json:"onStoreLoss,omitempty"`
 	OnMissing   string `json:"onMissing,omitempty"`
+	// Thresholds are, of a quota, where its use is announced on
+	// quota-events.v1; nil is DefaultThresholds, an empty one is nowhere.
+	Thresholds *Thresholds `json:"thresholds,omitempty"`
 	// Priority decides between equally specific rules: higher wins.
 	Priority   int        `json:"priority,omitempty"`
 	ValidFrom  *time.Time `json:"validFrom,omitempty"`
 	ValidUntil *time.Time `json:"validUntil,omitempty"`
 }
+
+// Thresholds are points of a quota's use.
+type Thresholds struct {
+	// Percent is of the limit, 1 to 1000.
+	Percent []int64 `json:"percent,omitempty"`
+	// Absolute is in units used, 1 or more.
+	Absolute []int64 `json:"absolute,omitempty"`
+}
+
+// DefaultThresholds hold for a quota that names none.
+func DefaultThresholds() Thresholds { return Thresholds{Percent: []int64{80, 100}} }
 
 // Subject is one of six dimensions and a value in it.
 type Subject struct {

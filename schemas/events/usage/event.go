@@ -1,6 +1,10 @@
 package usage
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+)
 
 // Topic is the name of the topic, without a deployment prefix.
 const Topic = "usage.v1"
@@ -76,4 +80,8 @@ type Charge struct {
 	// amount is charged afterwards, once. The totals are then unknown and 0;
 	// later events of the counter carry totals that contain it.
 	Pending bool `json:"pending,omitempty"`
+	// Thresholds are those of the rule that judged, nil where it names none
+	// (rules.DefaultThresholds then hold). They travel with the charge, so that
+	// a crossing is judged by what was in force, however late it is read.
+	Thresholds *rules.Thresholds `json:"thresholds,omitempty"`
 }

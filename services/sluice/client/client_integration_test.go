@@ -214,7 +214,7 @@ func TestApplyLeavesWhatTheServerWrites(t *testing.T) {
 	holds(t, s.must(t, moved, apply...), "limit.timezone: \"UTC\" → \"Europe/Paris\"", "1 updated")
 	holds(t, s.must(t, "", "rules", "get", "q"), `"previous"`, `"since"`)
 	holds(t, s.must(t, moved, apply...), "1 unchanged")
-	s.refused(t, "thresholds: is not available yet", quota+"thresholds: [80]\n", apply...)
+	s.refused(t, "refundOn: is not available yet", quota+"refundOn: [5xx]\n", apply...)
 }
 
 func TestApplyWarnsOfScopesNobodyHas(t *testing.T) {
