@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
 	"github.com/sluice-platform/sluice/libs/fleet"
+	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/settle"
@@ -23,6 +26,15 @@ type counters struct {
 	fleet     *fleet.Fleet
 	shares    *local.Limiter
 	check     *redisCheck
+	// debts is the journal of what the store could not do; nil before Run.
+	debts atomic.Pointer[settle.Settler]
+}
+
+// owe has what the store could not give back given back later.
+func (c *counters) owe(at time.Time, counters []limit.Counter) {
+	if debts := c.debts.Load(); debts != nil {
+		debts.Append(at, counters)
+	}
 }
 
 func newCounters(id string, cfg Config, deps Deps, address func() string) (*counters, error) {
@@ -30,7 +42,7 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 	var err error
 	if c.store, err = redisstore.New(deps.Redis, redisstore.Options{
 		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout,
-		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Now: deps.Now,
+		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, Now: deps.Now,
 	}); err != nil {
 		return nil, fmt.Errorf("counter store: %w", err)
 	}
@@ -55,6 +67,7 @@ func (c *counters) openDebts(id string, cfg Config, deps Deps) (*settle.Settler,
 	if err != nil {
 		return nil, fmt.Errorf("gateway.spool.dir: %w", err)
 	}
+	c.debts.Store(s)
 	return s, nil
 }
 

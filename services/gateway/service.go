@@ -171,6 +171,7 @@ func (s *Service) Run(ctx context.Context) error {
 	s.stopped.Store(true)
 	errs := []error{serving.stop()}
 	transport.CloseIdleConnections()
-	errs = append(errs, shipping.stop(), events.Close(), counting.stop(), debts.Close(), reading.stop(), s.counters.store.Close())
+	// The store goes before the journal: answers under way may owe something.
+	errs = append(errs, shipping.stop(), events.Close(), counting.stop(), s.counters.store.Close(), debts.Close(), reading.stop())
 	return errors.Join(errs...)
 }

@@ -86,7 +86,8 @@ func (b *batch) lay() {
 }
 
 // stamp notes when the parts are sent, and until when they may be charged.
-// Settlements may be charged whenever.
+// Settlements may be charged whenever, but what is owed where it is not done
+// must not be done afterwards.
 func (b *batch) stamp(s *Store) {
 	b.began = s.now()
 	if b.first.IsZero() {
@@ -97,7 +98,7 @@ func (b *batch) stamp(s *Store) {
 	for _, p := range b.parts {
 		p.sent.Store(b.began.UnixNano())
 		for _, at := range p.deadlines {
-			if known && !p.settle {
+			if known && (p.giving || !p.settle) {
 				put(b.body, from+at, deadline.UnixMicro())
 			}
 		}
@@ -179,7 +180,7 @@ func (b *batch) hand(s *Store) {
 		s.lose(b)
 	}
 	for _, p := range b.parts {
-		p.err, p.reply = b.took, b.reply
+		p.err, p.reply, p.lost = b.took, b.reply, lost
 		if lost && !p.settle {
 			s.counts.lost.Add(1)
 		}

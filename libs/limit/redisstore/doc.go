@@ -30,6 +30,8 @@
 //     guessed from answers; our own clock does not matter.
 //   - Counters of several slots are charged in each, and given back where
 //     another denied: a twin may be denied meanwhile, nobody passes over a limit.
+//   - What is to be given back and is not known to have been is handed to
+//     Options.Owe, whose journal gives it back later, once.
 //   - A settlement is applied once for each sequence number of its id.
 //
 // libs/rule makes the counters, services/gateway owns the client and the store;

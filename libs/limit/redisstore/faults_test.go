@@ -25,10 +25,12 @@ const (
 	cutOnAnswer
 )
 
-// proxy stands between a store and Redis. Requests always reach Redis.
+// proxy stands between a store and Redis. Requests always reach Redis, unless
+// it is deaf.
 type proxy struct {
 	addr   string
 	answer atomic.Int32
+	deaf   atomic.Bool
 	hold   atomic.Pointer[chan struct{}]
 	wg     sync.WaitGroup
 }
@@ -66,6 +68,19 @@ func (p *proxy) delay() (open func()) {
 	})
 }
 
+// hearing passes on what is written to it, unless it is deaf.
+type hearing struct {
+	to   io.Writer
+	deaf *atomic.Bool
+}
+
+func (h hearing) Write(b []byte) (int, error) {
+	if h.deaf.Load() {
+		return len(b), nil
+	}
+	return h.to.Write(b)
+}
+
 func (p *proxy) serve(client net.Conn, to string) {
 	server, err := net.Dial("tcp", to)
 	if err != nil {
@@ -73,7 +88,7 @@ func (p *proxy) serve(client net.Conn, to string) {
 		return
 	}
 	p.wg.Go(func() {
-		_, _ = io.Copy(server, client)
+		_, _ = io.Copy(hearing{server, &p.deaf}, client)
 		_ = server.Close()
 	})
 	defer client.Close()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
+	"github.com/sluice-platform/sluice/libs/limit"
 )
 
 // Times where Options say nothing.
@@ -49,6 +50,12 @@ type Options struct {
 	// Breaker says when calls are no longer tried; its Now defaults to Now,
 	// its OnOpen is the store's own.
 	Breaker breaker.Options
+	// Owe is handed what was charged, must be given back (costs below 0) or
+	// charged again, and cannot be at once: it is to be applied later, once, as
+	// Settle does. It must not block, keeps nothing of its argument, and may be
+	// called until Close has returned. Where it is nil such counters are sent for
+	// without further ado, and are lost where Redis does not take them.
+	Owe func(at time.Time, counters []limit.Counter)
 	// Now is the local clock, used to guess Redis's; nil is time.Now.
 	Now func() time.Time
 }

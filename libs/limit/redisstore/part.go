@@ -45,6 +45,8 @@ type part struct {
 	reply  string // this part's share
 	now    int64  // Redis's clock, µs
 	settle bool   // a settlement: nobody undoes it when its answer is late
+	giving bool   // gives back, and is owed where it is not known to have been done
+	lost   bool   // its answer is; a receipt says what became of it
 	quotas bool   // it charges or refunds some
 }
 
@@ -124,7 +126,7 @@ func (p *part) reset() {
 	p.index = p.index[:0]
 	p.kinds = p.kinds[:0]
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
-	p.err, p.reply, p.now, p.settle, p.quotas = nil, "", 0, false, false
+	p.err, p.reply, p.now, p.settle, p.quotas, p.giving, p.lost = nil, "", 0, false, false, false, false
 	p.state.Store(partWaiting)
 	p.sent.Store(0)
 }

@@ -22,9 +22,9 @@ type receipt struct {
 	number int64 // 0: none
 }
 
-// sign gives a call that charges quotas its receipt.
+// sign gives a call that charges quotas, or gives back, its receipt.
 func (n *lane) sign(s *Store, b *batch) {
-	if !slices.ContainsFunc(b.parts, func(p *part) bool { return p.quotas && !p.settle }) {
+	if !slices.ContainsFunc(b.parts, func(p *part) bool { return p.giving || p.quotas && !p.settle }) {
 		return
 	}
 	if n.id == "" {
@@ -47,7 +47,7 @@ func (s *Store) lose(b *batch) {
 	var parts []*part
 	for _, p := range b.parts {
 		parts = append(parts, &part{
-			slot: p.slot, settle: p.settle,
+			slot: p.slot, settle: p.settle, giving: p.giving,
 			groups: slices.Clone(p.groups), counters: slices.Clone(p.counters), index: slices.Clone(p.index),
 		})
 	}
@@ -57,7 +57,7 @@ func (s *Store) lose(b *batch) {
 }
 
 // inquire asks for a receipt, until Redis can be asked, and gives back what it
-// says was charged. Once the call's deadline has passed, no receipt means that
+// says was charged; what it does not say was given back is owed. Once the call's deadline has passed, no receipt means that
 // nothing was, and never will be.
 func (s *Store) inquire(r receipt, began time.Time, parts []*part) {
 	wait := 2 * s.o.Budget
@@ -101,10 +101,18 @@ func (s *Store) undoLost(statuses string, began time.Time, parts []*part) {
 		p.now = redis.UnixMicro()
 		for i := range p.groups {
 			p.groups[i].status = statusDenied
-			if at < len(statuses) && statuses[at] == '0'+statusCharged && !p.settle {
+			done := at < len(statuses) && statuses[at] == '0'+statusCharged
+			switch {
+			case p.giving && !done:
+				p.groups[i].status = statusLate // or refused: it has not run
+			case done && !p.settle:
 				p.groups[i].status = statusCharged
 			}
 			at++
+		}
+		if p.giving {
+			s.owe(p)
+			continue
 		}
 		s.takeBack(p)
 	}

@@ -34,8 +34,9 @@ func (a *asking) giveBack(ctx context.Context, s *Store, d *limit.Decision) {
 	a.ask(ctx, s, a.parts[from:])
 	for _, p := range a.parts[from:] {
 		if p == nil {
-			continue // it is settled when it is answered, as every settlement
+			continue // it is seen to when it is answered
 		}
+		s.owe(p)
 		for i := range p.groups {
 			if p.fill(&p.groups[i], d.States) == nil {
 				s.counts.undone.Add(1)
@@ -47,7 +48,7 @@ func (a *asking) giveBack(ctx context.Context, s *Store, d *limit.Decision) {
 // undo lays out in another part what takes back a group's charge.
 func (p *part) undo(s *Store, other *part, g group) {
 	at := time.UnixMicro(p.now).UTC()
-	other.settle = true
+	other.settle, other.giving = true, s.o.Owe != nil
 	other.begin(false)
 	repeated := false
 	for i := g.from; i < g.to; i++ {
@@ -60,14 +61,55 @@ func (p *part) undo(s *Store, other *part, g group) {
 // settleLate is the end of a part that nobody waits for: what was charged,
 // though its decision heard nothing, is given back.
 func (s *Store) settleLate(p *part) {
-	if !p.settle && p.err == nil {
+	switch {
+	case p.giving:
+		s.owe(p)
+	case !p.settle && p.err == nil:
 		s.takeBack(p)
 	}
 	s.release(p)
 }
 
-// takeBack sends what undoes the charges of a part's groups.
+// owe hands on what a part was to give back and certainly has not: it was
+// refused, or came too late. Of one whose answer is lost a receipt is asked for.
+func (s *Store) owe(p *part) {
+	if !p.giving || p.lost {
+		return
+	}
+	for _, g := range p.groups {
+		if p.err != nil || g.status == statusLate || g.status == statusWrongPeriod {
+			s.o.Owe(p.counters[g.from].At, p.counters[g.from:g.to])
+		}
+	}
+}
+
+// takeBack undoes the charges of a part's groups: what is owed is on disk, and
+// neither an outage nor the end of this process loses it.
 func (s *Store) takeBack(p *part) {
+	if s.o.Owe == nil {
+		s.sendBack(p)
+		return
+	}
+	at := time.UnixMicro(p.now).UTC()
+	for _, g := range p.groups {
+		if g.status != statusCharged {
+			continue
+		}
+		back := make([]limit.Counter, 0, g.to-g.from)
+		for i := g.from; i < g.to; i++ {
+			if p.counters[i].Cost != 0 {
+				back = append(back, undone(p.counters[i], at))
+			}
+		}
+		if len(back) > 0 {
+			s.counts.undone.Add(1)
+			s.o.Owe(at, back)
+		}
+	}
+}
+
+// sendBack sends what undoes the charges of a part's groups, once.
+func (s *Store) sendBack(p *part) {
 	var back *part
 	for _, g := range p.groups {
 		if g.status != statusCharged {
