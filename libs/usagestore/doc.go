@@ -15,7 +15,9 @@
 //   - times are kept in milliseconds, UTC;
 //   - Search gives newest first, and cursors neither skip nor repeat an event
 //     while older ones are added;
+//   - a sum joins each amount with its own counter, also where an event has
+//     several, and leaves no event of its span out;
 //   - Prune takes whole days of UTC.
 //
-// The indexer puts, the control plane searches.
+// The indexer puts, the control plane searches and sums.
 package usagestore

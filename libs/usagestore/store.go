@@ -34,6 +34,11 @@ type Store interface {
 	Search(ctx context.Context, q Query) (Page, error)
 	// Get returns the newest event with that id, or ErrNotFound.
 	Get(ctx context.Context, id string) (usage.Event, error)
+	// Totals sums what counters were charged, ordered by the counters' bytes.
+	Totals(ctx context.Context, q TotalsQuery) (TotalsPage, error)
+	// Days sums what a tenant's counters were charged each day, ordered by day
+	// and counter.
+	Days(ctx context.Context, q DaysQuery) ([]DaySum, error)
 	// Prune deletes whole UTC days older than keepDays before now's, and
 	// returns how many units the store deletes in (indices, rows) went.
 	Prune(ctx context.Context, keepDays int, now time.Time) (n int, err error)

@@ -5,9 +5,10 @@
 //
 //   - dynamic is false: fields of newer events are kept in the document and
 //     not refused, but not searchable until the template knows them.
-//   - charges is an object, not nested: a search for a metric or counter finds
-//     the event; which amount belongs to which counter is read from the
-//     document. Kibana can show it that way.
+//   - charges is nested, so that each amount can be summed with the counter it
+//     belongs to, and is in its event too, since Kibana shows and searches only
+//     what is there. Indices of before, where it is an object, are left out of
+//     sums.
 //   - one shard a day and a replica where a second node is.
 //
 // The indexer installs it before its first document; the control plane

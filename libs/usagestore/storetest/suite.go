@@ -46,6 +46,9 @@ func Run(t *testing.T, h Harness) {
 		"a cursor that is none is a bad query":     badCursor,
 		"an unknown id is not found":               notFound,
 		"a refused event keeps no other out":       refused,
+		"sums by counter":                          totals,
+		"sums by counter and day":                  days,
+		"a span of days that is none is refused":   badDays,
 		"prune takes whole days":                   prune,
 		"a store without events answers":           empty,
 		"a cancelled context is an error, no loss": cancelled,
@@ -158,6 +161,9 @@ func empty(t *testing.T, h Harness) {
 	}
 	if _, err := s.Get(t.Context(), "x"); !errors.Is(err, usagestore.ErrNotFound) {
 		t.Fatalf("get = %v", err)
+	}
+	if page, err := s.Totals(t.Context(), usagestore.TotalsQuery{}); len(page.Sums) != 0 || page.Next != "" || err != nil {
+		t.Fatalf("totals = %+v, %v", page, err)
 	}
 	if n, err := s.Prune(t.Context(), 1, Noon); n != 0 || err != nil {
 		t.Fatalf("prune = %d, %v", n, err)
