@@ -19,9 +19,6 @@ const (
 	headerLegacyReset     = "X-Ratelimit-Reset"
 )
 
-// degradedStore is the value of Sluice-Degraded while the counters are away.
-const degradedStore = "store"
-
 // setHeaders puts what the decision says on an answer, in place of what an
 // upstream may have written there.
 func (g *gate) setHeaders(x *exchange, h http.Header) {
@@ -48,7 +45,7 @@ func (x *exchange) setHeaders(h http.Header) {
 		h[headerPolicy], h[headerLimit] = values[1:2:2], values[2:3:3]
 	}
 	if degraded {
-		values[n] = degradedStore
+		values[n] = x.verdict.loss.degraded
 		h[headerDegraded] = values[n : n+1 : n+1]
 	}
 }
@@ -88,7 +85,7 @@ func (g *gate) cut(x *exchange) bool {
 	switch v.status {
 	case http.StatusServiceUnavailable:
 		h[headerRetryAfter] = []string{shortWait()}
-		p.kind, p.title, p.detail = problemReducedCapacity, "Temporarily reduced capacity", "The counters cannot be reached; a policy forbids to go on without them."
+		p.kind, p.title, p.detail = problemReducedCapacity, "Temporarily reduced capacity", v.loss.detail
 	case http.StatusTooManyRequests:
 		if wait, ok := g.retryAfter(x); ok {
 			h[headerRetryAfter] = []string{strconv.FormatInt(wait, 10)}

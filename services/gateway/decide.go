@@ -19,6 +19,7 @@ const (
 	reasonNotEntitled      = "not-entitled"
 	reasonIdentityMissing  = "identity-missing"
 	reasonStoreUnavailable = "store-unavailable"
+	reasonCounterBroken    = "counter-broken"
 )
 
 // verdict is what was decided, and why.
@@ -34,6 +35,8 @@ type verdict struct {
 	violated []string
 	// degraded: a counter could not be asked and its rule lets pass.
 	degraded bool
+	// loss is why it could not; nil where all counters were asked.
+	loss *loss
 }
 
 // judgement is what one counter said.
@@ -105,7 +108,7 @@ func (g *gate) count(x *exchange) {
 	case errors.Is(err, limit.ErrCounterBroken):
 		g.countWithoutBroken(x)
 	default:
-		g.storeLost(x, err)
+		g.storeLost(x, x.matches, err)
 	}
 }
 
@@ -119,6 +122,10 @@ func (g *gate) ask(counters []limit.Counter) (limit.Decision, error) {
 // the rules of the broken ones say what their loss means, and charges the rest.
 // This is rare and slow; a key of the wrong type means that somebody else
 // writes into the counters.
+//
+// What a broken counter lets pass is not owed: the journal is for a store that
+// comes back by itself, and would find the key as broken as it is now. The
+// event, the log and a metric tell of it; deleting the key mends the counter.
 func (g *gate) countWithoutBroken(x *exchange) {
 	var (
 		whole    []rule.Match
@@ -133,33 +140,36 @@ func (g *gate) countWithoutBroken(x *exchange) {
 		case err == nil:
 			whole, counters = append(whole, x.matches[i]), append(counters, x.counters[i])
 		case errors.Is(err, limit.ErrCounterBroken):
+			g.metrics.broken.Inc()
 			g.complain.say(slog.LevelError, "counter is broken; its rule's onStoreLoss holds", "rule", x.matches[i].Rule.ID, "error", err)
 			lost = append(lost, x.matches[i])
 		default:
-			g.storeLost(x, err)
+			g.storeLost(x, x.matches, err)
 			return
 		}
 	}
-	if g.fallBack(x, lost); x.verdict.status != 0 || len(counters) == 0 {
+	if g.fallBack(x, lost, lossOfCounter); x.verdict.status != 0 || len(counters) == 0 {
 		return
 	}
 	d, err := g.ask(counters)
 	if err != nil {
-		g.storeLost(x, err)
+		// The broken ones' rules have said what they have to say.
+		g.storeLost(x, whole, err)
 		return
 	}
+	g.observe(whole, counters, &d)
 	x.judge(whole, counters, d)
 }
 
-// storeLost is the verdict when the store could not be asked at all.
-func (g *gate) storeLost(x *exchange, err error) {
+// storeLost is the verdict when the store could not be asked about some rules.
+func (g *gate) storeLost(x *exchange, lost []rule.Match, err error) {
 	level := slog.LevelWarn
 	if !errors.Is(err, limit.ErrUnavailable) {
 		level = slog.LevelError // not an outage but a bug or a foreign key
 	}
 	g.complain.say(level, "counters could not be charged; the rules' onStoreLoss holds", "error", err)
-	if g.fallBack(x, x.matches); x.verdict.status == 0 {
-		x.uncounted = append(x.uncounted, x.matches...)
+	if g.fallBack(x, lost, lossOfStore); x.verdict.status == 0 {
+		x.uncounted = append(x.uncounted, lost...)
 	}
 }
 
@@ -191,7 +201,7 @@ func (x *exchange) judgeEnforced(allowed bool) {
 	}
 	x.verdict = verdict{
 		decision: usage.DecisionDeny, outcome: outcomeDeny, status: http.StatusTooManyRequests,
-		reason: reasonQuotaExceeded, decisive: first.rule, degraded: x.verdict.degraded,
+		reason: reasonQuotaExceeded, decisive: first.rule, degraded: x.verdict.degraded, loss: x.verdict.loss,
 	}
 	if !first.entitled() {
 		x.verdict.status, x.verdict.reason = http.StatusForbidden, reasonNotEntitled

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 )
@@ -234,9 +236,13 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 			s.putRule(r)
 		}
 		store.down, store.broken = c.down, c.broken
+		why, told := lossOfStore, 0.0
+		if c.broken != "" {
+			why, told = lossOfCounter, 1
+		}
 		a := s.get("/demo/x", acme...)
 		e := s.event()
-		if a.StatusCode != c.status || (a.Header.Get(headerDegraded) == "store") != c.degraded || e.StatusCode != c.status {
+		if a.StatusCode != c.status || (a.Header.Get(headerDegraded) == why.degraded) != c.degraded || e.StatusCode != c.status {
 			t.Errorf("%s: %d %v %s, event %+v", name, a.StatusCode, a.Header, a.body, e)
 		}
 		if c.status != 200 {
@@ -246,12 +252,18 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 		}
 		if c.status == 503 {
 			wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
-			if err != nil || wait < 1 || a.problem(t).Type != problemReducedCapacity || e.Reason != reasonStoreUnavailable {
+			if err != nil || wait < 1 || a.problem(t).Type != problemReducedCapacity || a.problem(t).Detail != why.detail || e.Reason != why.reason {
 				t.Errorf("%s: %v %s, event %+v", name, a.Header, a.body, e)
 			}
 			if testutil.ToFloat64(s.gate.metrics.fallback[policyClosed]) != 1 || testutil.ToFloat64(s.gate.metrics.decisions[outcomeError]) != 1 {
 				t.Errorf("%s: metrics", name)
 			}
+		}
+		if c.status == 200 && e.Reason != why.reason {
+			t.Errorf("%s: reason %s", name, e.Reason)
+		}
+		if n := testutil.ToFloat64(s.gate.metrics.broken); n != told {
+			t.Errorf("%s: %v broken counters are told of", name, n)
 		}
 		if c.degraded && testutil.ToFloat64(s.gate.metrics.fallback[policyOpen]) != 1 {
 			t.Errorf("%s: fallback is not counted", name)
@@ -260,6 +272,53 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 			t.Errorf("%s: still degraded when the store is back", name)
 		}
 	}
+}
+
+// A broken counter is its own rule's matter, by its share too: the others are
+// charged at once, and nothing is owed, since the journal could not charge it.
+func TestBrokenCounterIsItsOwnRulesMatter(t *testing.T) {
+	t.Parallel()
+	s, store, book := lossy(t, fleet.Place{Live: 2, Rank: 1}, standOptions{})
+	s.putRule(ruleJSON("sick", "tenant", "sick", twoOnce, `,"onStoreLoss":"local"`))
+	s.putRule(ruleJSON("month", "tenant", "m", tenQuota, ""))
+	store.broken = "sick"
+	// Of two gateways each has one of two.
+	a, e := s.get("/demo/x", acme...), s.event()
+	if a.StatusCode != 200 || a.Header.Get(headerDegraded) != "counter" || e.Reason != "counter-broken" || e.RuleID != "sick" {
+		t.Errorf("%d %v, event %+v", a.StatusCode, a.Header, e)
+	}
+	if len(e.Charges) != 1 || e.Charges[0].Consumed != 1 || e.Charges[0].Pending {
+		t.Errorf("charges %+v", e.Charges)
+	}
+	a, e = s.get("/demo/x", acme...), s.event()
+	if p := a.problem(t); a.StatusCode != 429 || !reflect.DeepEqual(p.Violated, []string{"sick"}) || e.Reason != reasonQuotaExceeded {
+		t.Errorf("%d %s, event %+v", a.StatusCode, a.body, e)
+	}
+	// The store goes away between the look at each and the charge of the rest.
+	store.broken, store.down = "", nil
+	s.gate.store = &lossyStore{Store: brokenKey{store, "sick"}, answers: 3}
+	s.putRule(ruleJSON("sick", "tenant", "sick", twoOnce, `,"onStoreLoss":"open"`))
+	s.putRule(ruleJSON("month", "tenant", "m", tenQuota, `,"onStoreLoss":"open"`))
+	a, e = s.get("/demo/x", acme...), s.event()
+	if a.StatusCode != 200 || e.Reason != reasonStoreUnavailable || len(e.Charges) != 1 || !e.Charges[0].Pending {
+		t.Errorf("%d, event %+v", a.StatusCode, e)
+	}
+	if book.total() != 1 || book.costs["{t:acme}:t::m:quota"] != 1 {
+		t.Errorf("owed %v, want one unit of the month", book.costs)
+	}
+}
+
+// brokenKey answers that a counter is broken.
+type brokenKey struct {
+	limit.Store
+	part string
+}
+
+func (s brokenKey) Decide(ctx context.Context, counters []limit.Counter) (limit.Decision, error) {
+	if slices.ContainsFunc(counters, func(c limit.Counter) bool { return strings.Contains(c.Key, s.part) }) {
+		return limit.Decision{}, limit.ErrCounterBroken
+	}
+	return s.Store.Decide(ctx, counters)
 }
 
 // Each answered decision has one event with the answer's id and status, and

@@ -78,6 +78,7 @@ type metrics struct {
 	refused        [refusals]prometheus.Counter
 	corrections    [corrections]prometheus.Counter
 	upstreamErrors prometheus.Counter
+	broken         prometheus.Counter
 }
 
 // RegisterMetrics registers the room's metrics, for the generated reference.
@@ -107,6 +108,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "sluice_gateway_upstream_errors_total",
 			Help: "Requests that were let pass and that the upstream did not answer (502, 504).",
 		}),
+		broken: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_gateway_broken_counters_total",
+			Help: "Counters that could not be judged because their key holds something else; their rules' onStoreLoss held.",
+		}),
 	}
 	decisions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "ratelimit_decisions_total",
@@ -132,7 +137,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.latency, m.upstreamErrors, decisions, fallback, refused, corrected} {
+	for _, c := range []prometheus.Collector{m.latency, m.upstreamErrors, m.broken, decisions, fallback, refused, corrected} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

@@ -24,10 +24,26 @@ type shares interface {
 	Decide(counters []limit.Counter) limit.Decision
 }
 
+// loss is why a counter could not be asked, as it is told.
+type loss struct {
+	reason   string // of the event
+	degraded string // Sluice-Degraded, where the request passes all the same
+	detail   string // of the 503
+}
+
+var (
+	lossOfStore = &loss{
+		reason: reasonStoreUnavailable, degraded: "store", detail: "The counters cannot be reached; a policy forbids to go on without them.",
+	}
+	lossOfCounter = &loss{
+		reason: reasonCounterBroken, degraded: "counter", detail: "A counter holds something else; a policy forbids to go on without it.",
+	}
+)
+
 // fallBack applies the strictest onStoreLoss of the rules whose counters cannot
 // be asked: closed before local, and local before open. A quota of 0 denies
 // also then: 403 goes before 503. Shadow rules have no part in it.
-func (g *gate) fallBack(x *exchange, lost []rule.Match) {
+func (g *gate) fallBack(x *exchange, lost []rule.Match, why *loss) {
 	lost = slices.DeleteFunc(slices.Clone(lost), func(m rule.Match) bool { return m.Rule.Shadow })
 	closed := func(m *rule.Match) bool {
 		return m.Rule.OnStoreLoss == rules.StoreLossClosed &&
@@ -36,19 +52,20 @@ func (g *gate) fallBack(x *exchange, lost []rule.Match) {
 	switch {
 	case len(lost) == 0:
 	case x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny):
-	case x.denyBy(closed, http.StatusServiceUnavailable, reasonStoreUnavailable, outcomeError):
+	case x.denyBy(closed, http.StatusServiceUnavailable, why.reason, outcomeError):
+		x.verdict.loss = why
 		g.metrics.fallback[policyClosed].Inc()
-	case g.share(x, lost):
+	case g.share(x, lost, why):
 		g.metrics.fallback[policyLocal].Inc()
 	default:
 		g.metrics.fallback[policyOpen].Inc()
-		x.verdict.reason, x.verdict.decisive, x.verdict.degraded = reasonStoreUnavailable, lost[0].Rule, true
+		x.verdict.reason, x.verdict.decisive, x.verdict.degraded, x.verdict.loss = why.reason, lost[0].Rule, true, why
 	}
 }
 
 // share judges the rules that are local by this gateway's share of their
 // limits; false where none is.
-func (g *gate) share(x *exchange, lost []rule.Match) bool {
+func (g *gate) share(x *exchange, lost []rule.Match, why *loss) bool {
 	var (
 		local    []rule.Match
 		counters []limit.Counter
@@ -64,10 +81,12 @@ func (g *gate) share(x *exchange, lost []rule.Match) bool {
 	d := g.shares.Decide(counters)
 	x.judge(local, counters, d)
 	for i := range x.judged {
-		x.judged[i].shared = true
+		j := &x.judged[i]
+		j.shared = j.shared || slices.ContainsFunc(local, func(m rule.Match) bool { return m.Rule == j.rule })
 	}
-	if x.verdict.degraded = true; d.Allowed {
-		x.verdict.reason = reasonStoreUnavailable
+	x.verdict.degraded, x.verdict.loss = true, why
+	if d.Allowed {
+		x.verdict.reason = why.reason
 	}
 	return true
 }

@@ -66,7 +66,7 @@ func TestShareIsOfWhatWasLeft(t *testing.T) {
 	for i := range 5 {
 		a := s.get("/demo/x", acme...)
 		e := s.event()
-		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.StatusCode != want || e.StatusCode != want || a.Header.Get(headerDegraded) != degradedStore {
+		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.StatusCode != want || e.StatusCode != want || a.Header.Get(headerDegraded) != lossOfStore.degraded {
 			t.Fatalf("request %d: %d %v %s", i, a.StatusCode, a.Header, a.body)
 		}
 		if a.Header.Get("RateLimit") == "" {
@@ -115,7 +115,7 @@ func TestStrictestPolicyHolds(t *testing.T) {
 		if a.StatusCode != c.status || book.total() != c.owed {
 			t.Errorf("%s: %d, owed %v", name, a.StatusCode, book.costs)
 		}
-		if a.StatusCode != 503 && a.Header.Get(headerDegraded) != degradedStore {
+		if a.StatusCode != 503 && a.Header.Get(headerDegraded) != lossOfStore.degraded {
 			t.Errorf("%s: %v", name, a.Header)
 		}
 	}

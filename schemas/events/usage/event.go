@@ -52,7 +52,8 @@ type Event struct {
 	RuleID string `json:"ruleId,omitempty"`
 	Algo   string `json:"algo,omitempty"`
 	// Reason says why a denied or degraded decision was made, such as
-	// quota-exceeded, store-unavailable, identity-missing; empty otherwise.
+	// quota-exceeded, store-unavailable, counter-broken, identity-missing; empty
+	// otherwise.
 	Reason string `json:"reason,omitempty"`
 	Cost   int64  `json:"cost"`
 	// LatencyMs is the gate's own time, without the upstream's.
