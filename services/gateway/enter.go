@@ -6,18 +6,35 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 )
 
-// enter holds the request against what the service demands of those who come
-// in: a credential of some kind, and keys that are known to be in force.
+// enter answers a request that the service does not let in.
 func (g *gate) enter(x *exchange) bool {
-	s := x.service
-	if title, detail := s.misses(&x.who); title != "" {
+	why, p := g.turnsAway(x.service, &x.who)
+	switch {
+	case p == nil:
+		return true
+	case p.status == http.StatusUnauthorized:
 		challenge(x, anyBearer)
-		return g.refuse(x, refusedNoKey, &problem{status: http.StatusUnauthorized, title: title, detail: detail})
+	default:
+		x.w.Header().Set("Retry-After", shortWait())
 	}
-	if s.refuseStaleKeys && x.who.key != nil && g.keysAreStale() {
-		return g.refuseForNow(x, refusedStaleKeys, "The gate cannot know at present whether API keys are still in force.")
+	return g.refuse(x, why, p)
+}
+
+// turnsAway holds a request against what its service demands of those who come
+// in: a credential of some kind, keys that are known to be in force, and an
+// upstream to forward to, since to charge without one would be wrong. It
+// returns nil where the request may come in.
+func (g *gate) turnsAway(s *service, who *identity) (refusal, *problem) {
+	title, detail := s.misses(who)
+	switch {
+	case title != "":
+		return refusedNoKey, &problem{status: http.StatusUnauthorized, title: title, detail: detail}
+	case s.refuseStaleKeys && who.key != nil && g.keysAreStale():
+		return refusedStaleKeys, reducedCapacity("The gate cannot know at present whether API keys are still in force.")
+	case s.weights == 0:
+		return refusedNoUpstream, reducedCapacity("The service takes no requests at present.")
 	}
-	return true
+	return 0, nil
 }
 
 // misses says what credential the service demands and the request lacks; the

@@ -2,38 +2,21 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/libs/rule"
-	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
-
-// question is what POST /v1/explain takes: a request that is not made.
-type question struct {
-	TenantID      string `json:"tenantId"`
-	UserID        string `json:"userId"`
-	ApplicationID string `json:"applicationId"`
-	// APIKeyID is a key's id; its tenant, user and application hold then, as
-	// they do for requests with the key.
-	APIKeyID string `json:"apiKeyId"`
-	// Path is as a client would send it; without one, Service alone is asked of.
-	Path    string `json:"path"`
-	Method  string `json:"method"`
-	Service string `json:"service"`
-	// Cost is a trusted caller's; absent is the catalog's.
-	Cost *int64 `json:"cost"`
-}
 
 // explanation is the answer.
 type explanation struct {
 	Request askedView        `json:"request"`
 	Rules   []consideredView `json:"rules"`
 	Winners []winnerView     `json:"winners"`
+	// Refused is how the service answers those it does not let in: then no rule
+	// is asked, and nothing is charged.
+	Refused *refusedView `json:"refused,omitempty"`
 	// WouldPass is for a request at this instant; absent when the counters
 	// could not be asked.
 	WouldPass *bool  `json:"wouldPass,omitempty"`
@@ -41,15 +24,23 @@ type explanation struct {
 }
 
 type askedView struct {
-	Method        string `json:"method"`
-	Path          string `json:"path,omitempty"` // cleaned
-	Service       string `json:"service"`
-	Endpoint      string `json:"endpoint,omitempty"` // of the catalog
+	Method   string `json:"method"`
+	Path     string `json:"path,omitempty"` // cleaned
+	Service  string `json:"service"`
+	Endpoint string `json:"endpoint,omitempty"` // of the catalog
+	// Demands is the kind of credential that the service demands.
+	Demands       string `json:"demands,omitempty"`
 	Cost          int64  `json:"cost"`
 	TenantID      string `json:"tenantId,omitempty"`
 	UserID        string `json:"userId,omitempty"`
 	ApplicationID string `json:"applicationId,omitempty"`
 	APIKeyID      string `json:"apiKeyId,omitempty"`
+}
+
+type refusedView struct {
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
 }
 
 type consideredView struct {
@@ -113,11 +104,11 @@ func newExplainer(g *gate, index *rule.Index, t *tables, c callers) *explainer {
 	}
 }
 
-// errQuestion is a question that cannot be answered; the text is for the caller.
-var errQuestion = errors.New("question")
-
 // explain answers a question without charging anything.
 func (x *explainer) explain(ctx context.Context, q question) (*explanation, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
 	who, err := x.askedIdentity(q)
 	if err != nil {
 		return nil, err
@@ -125,9 +116,6 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 	target, path, err := x.askedTarget(q)
 	if err != nil {
 		return nil, err
-	}
-	if q.Method == "" {
-		q.Method = "GET"
 	}
 	var req rule.Request
 	who.ask(&req, target, q.Method, path)
@@ -137,7 +125,7 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 	found := x.index.Explain(&req)
 	out := &explanation{
 		Request: askedView{
-			Method: req.Method, Path: req.Path, Service: req.Service, Endpoint: req.Endpoint, Cost: req.Cost,
+			Method: req.Method, Path: req.Path, Service: req.Service, Endpoint: req.Endpoint, Demands: target.demands, Cost: req.Cost,
 			TenantID: req.TenantID, UserID: req.UserID, ApplicationID: req.ApplicationID, APIKeyID: req.APIKeyID,
 		},
 		Rules: make([]consideredView, len(found.Considered)), Winners: make([]winnerView, len(found.Matches)),
@@ -146,48 +134,10 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 		out.Rules[i] = viewConsidered(&found.Considered[i])
 	}
 	x.peek(ctx, req.Cost, found.Matches, out)
+	if _, p := x.gate.turnsAway(target, who); p != nil {
+		out.Refused, out.WouldPass = &refusedView{p.status, p.title, p.detail}, new(bool)
+	}
 	return out, nil
-}
-
-// askedIdentity is whose request is asked of. A key stands for who it belongs to.
-func (x *explainer) askedIdentity(q question) (*identity, error) {
-	if q.APIKeyID == "" {
-		return &identity{tenant: q.TenantID, user: q.UserID, application: q.ApplicationID}, nil
-	}
-	k, ok := x.keyOf(q.APIKeyID)
-	if !ok {
-		return nil, fmt.Errorf("%w: apiKeyId: there is no key by this id", errQuestion)
-	}
-	switch {
-	case k.status != keys.StatusActive:
-		return nil, fmt.Errorf("%w: apiKeyId: the key is %s, and its requests are refused", errQuestion, k.status)
-	case k.expired(x.gate.now()):
-		return nil, fmt.Errorf("%w: apiKeyId: the key is expired, and its requests are refused", errQuestion)
-	}
-	return &identity{tenant: k.tenant, user: k.user, application: k.application, key: k}, nil
-}
-
-// askedTarget is the service, and the cleaned path where one is given.
-func (x *explainer) askedTarget(q question) (*service, string, error) {
-	if q.Path == "" {
-		target, ok := x.serviceOf(q.Service)
-		if !ok {
-			return nil, "", fmt.Errorf("%w: give path, or the name of a service in the catalog", errQuestion)
-		}
-		return target, "", nil
-	}
-	path, err := route.CleanPath(q.Path)
-	if err != nil {
-		return nil, "", fmt.Errorf("%w: path: %s", errQuestion, err)
-	}
-	target := x.gate.routes.find(path)
-	switch {
-	case target == nil:
-		return nil, "", fmt.Errorf("%w: path: no service's prefix covers %s (404, and no decision)", errQuestion, path)
-	case q.Service != "" && q.Service != target.name:
-		return nil, "", fmt.Errorf("%w: service: %s belongs to service %s", errQuestion, path, target.name)
-	}
-	return target, path, nil
 }
 
 // peek looks at the winners' counters: cost 0 takes nothing.

@@ -139,18 +139,60 @@ func TestExplainTakesTheKeysIdentity(t *testing.T) {
 		t.Errorf("%+v", denied)
 	}
 	for body, says := range map[string]string{
-		`{"apiKeyId":"k2","path":"/demo/x"}`:      "revoked",
-		`{"apiKeyId":"nobody's","path":"/demo/"}`: "no key",
-		`{"tenantId":"acme"}`:                     "give path",
-		`{"service":"nowhere"}`:                   "give path",
-		`{"path":"/nowhere"}`:                     "no service's prefix",
-		`{"path":"demo"}`:                         "path:",
-		`{"path":"/demo/x","service":"other"}`:    "belongs to service demo",
-		`{"path":"/demo/x","colour":"red"}`:       "colour",
-		`{`:                                       "JSON",
+		`{"apiKeyId":"k2","path":"/demo/x"}`:           "revoked",
+		`{"apiKeyId":"nobody's","path":"/demo/"}`:      "no key",
+		`{"tenantId":"acme"}`:                          "give path",
+		`{"service":"nowhere"}`:                        "give path",
+		`{"path":"/nowhere"}`:                          "no service's prefix",
+		`{"path":"demo"}`:                              "path:",
+		`{"path":"/demo/x","service":"demo"}`:          "service: must be left out",
+		`{"path":"/demo/x","cost":-1}`:                 "cost: must be a whole number of units from 0 to 2^53",
+		`{"path":"/demo/x","cost":9007199254740993}`:   "cost: must be",
+		`{"path":"/demo/x","method":"G T"}`:            "method: must be a method of HTTP",
+		`{"path":"/demo/x","method":"CONNECT"}`:        "method: must not be CONNECT",
+		`{"path":"/demo/x","userId":"a\tb"}`:           "userId: must be plain UTF-8",
+		`{"path":"/x","byToken":true,"apiKeyId":"k1"}`: "byToken: must not be together",
+		`{"path":"/demo/x","method":"","cost":-1,"tenantId":"` + strings.Repeat("a", 257) + `"}`: "tenantId: must have at most 256 bytes; cost: must be",
+		`{"path":"/demo/x","colour":"red"}`: "colour",
+		`{`:                                 "JSON",
 	} {
 		if status, text := s.ask(explainToken, body); status != http.StatusBadRequest || !strings.Contains(text, says) {
 			t.Errorf("%s: %d %s, want 400 with %q", body, status, text, says)
+		}
+	}
+}
+
+// What a service demands of those who come in is foretold as well.
+func TestExplainForetellsWhoIsLetIn(t *testing.T) {
+	t.Parallel()
+	login := newIssuer(t, loginIssuer)
+	s := newStand(t, standOptions{
+		trusted: []string{loopback}, tokens: fetched(t, startVerifier(t, login)),
+		catalog: []catalog.Service{
+			{Name: "open", Prefix: "/open/"}, {Name: "key", Prefix: "/key/", RequireKey: true},
+			{Name: "token", Prefix: "/token/", RequireIdentity: catalog.RequireToken}, {Name: "either", Prefix: "/either/", RequireIdentity: catalog.RequireKeyOrToken},
+			{Name: "shut", Prefix: "/shut/", Upstreams: []catalog.Upstream{{URL: "http://127.0.0.1:1", Weight: new(0)}}},
+		},
+	})
+	s.putKey(secret, keys.Key{ID: "k1", TenantID: "acme"})
+	asked := map[string][]string{
+		`"tenantId":"acme"`:                {"X-Tenant-Id", "acme"},
+		`"tenantId":"acme","byToken":true`: {"Authorization", "Bearer " + login.token(t, nil)},
+		`"apiKeyId":"k1"`:                  {"X-Api-Key", secret},
+	}
+	for _, service := range []string{"open", "key", "token", "either", "shut"} {
+		for who, headers := range asked {
+			out := s.explained(`{"path":"/` + service + `/x",` + who + `}`)
+			a := s.get("/"+service+"/x", headers...)
+			if *out.WouldPass != (a.StatusCode == http.StatusOK) || (out.Refused == nil) != *out.WouldPass {
+				t.Errorf("%s, %s: %+v, answered %d", service, who, out, a.StatusCode)
+			}
+			if out.Refused != nil && (out.Refused.Status != a.StatusCode || out.Refused.Title != a.problem(t).Title || out.Refused.Detail != a.problem(t).Detail) {
+				t.Errorf("%s, %s: %+v, answered %d %s", service, who, out.Refused, a.StatusCode, a.body)
+			}
+			if want := map[string]string{"key": "key", "token": "token", "either": "keyOrToken"}[service]; out.Request.Demands != want {
+				t.Errorf("%s demands %q", service, out.Request.Demands)
+			}
 		}
 	}
 }

@@ -121,7 +121,11 @@ func (g *gate) refuse(x *exchange, why refusal, p *problem) bool {
 // refuseForNow answers 503 to a request that no decision is made on.
 func (g *gate) refuseForNow(x *exchange, why refusal, detail string) bool {
 	x.w.Header().Set("Retry-After", shortWait())
-	return g.refuse(x, why, &problem{kind: problemReducedCapacity, status: http.StatusServiceUnavailable, title: "Temporarily reduced capacity", detail: detail})
+	return g.refuse(x, why, reducedCapacity(detail))
+}
+
+func reducedCapacity(detail string) *problem {
+	return &problem{kind: problemReducedCapacity, status: http.StatusServiceUnavailable, title: "Temporarily reduced capacity", detail: detail}
 }
 
 // shortWait is a Retry-After of 1 to 3 seconds: clients that were refused

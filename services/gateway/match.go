@@ -24,9 +24,6 @@ func (g *gate) match(x *exchange) bool {
 		return g.refuse(x, refusedNoService, &problem{status: http.StatusNotFound, title: "No such service", detail: "No service's prefix covers the path."})
 	case !g.enter(x):
 		return false
-	case x.service.weights == 0:
-		// Nothing to forward to: to charge for that would be wrong.
-		return g.refuseForNow(x, refusedNoUpstream, "The service takes no requests at present.")
 	}
 	x.endpoint = x.who.ask(&x.req, x.service, x.r.Method, path)
 	if x.req.Now = x.start; x.costIsCallers {

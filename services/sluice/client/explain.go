@@ -24,6 +24,7 @@ type explainQuestion struct {
 	UserID        string `json:"userId,omitempty"`
 	ApplicationID string `json:"applicationId,omitempty"`
 	APIKeyID      string `json:"apiKeyId,omitempty"`
+	ByToken       bool   `json:"byToken,omitempty"`
 	Path          string `json:"path,omitempty"`
 	Method        string `json:"method,omitempty"`
 	Service       string `json:"service,omitempty"`
@@ -33,8 +34,8 @@ type explainQuestion struct {
 // explainAnswer is what of the answer the table shows.
 type explainAnswer struct {
 	Request struct {
-		Method, Path, Service, Endpoint string
-		Cost                            int64
+		Method, Path, Service, Endpoint, Demands string
+		Cost                                     int64
 	}
 	Rules []struct {
 		ID                                         string
@@ -49,6 +50,10 @@ type explainAnswer struct {
 		Remaining                              *int64
 		ResetSeconds                           float64
 		WouldPass                              *bool
+	}
+	Refused *struct {
+		Status        int
+		Title, Detail string
 	}
 	WouldPass *bool
 	Trouble   string
@@ -83,8 +88,11 @@ func explainCommand() *cobra.Command {
 	f.StringVar(&q.UserID, "user", "", "the user")
 	f.StringVar(&q.ApplicationID, "application", "", "the application")
 	f.StringVar(&q.APIKeyID, "key", "", "the API key's id; its tenant, user and application hold then")
+	f.BoolVar(&q.ByToken, "by-token", false, "tenant, user and application are proved by a token")
 	f.Int64Var(&cost, "cost", 0, "what the request costs (default: as the catalog says)")
 	cmd.MarkFlagsOneRequired("path", "service")
+	cmd.MarkFlagsMutuallyExclusive("path", "service")
+	cmd.MarkFlagsMutuallyExclusive("key", "by-token")
 	outputFlag(cmd, &output)
 	return cmd
 }
@@ -105,8 +113,11 @@ func explain(cmd *cobra.Command, c *connection, q explainQuestion, output string
 }
 
 func (a *explainAnswer) print(w io.Writer) error {
-	r := a.Request
-	fmt.Fprintf(w, "%s %s → service %s, endpoint %s, cost %d\n\n", r.Method, firstOf(r.Path, "(no path)"), r.Service, firstOf(r.Endpoint, "(none in the catalog)"), r.Cost)
+	r, demands := a.Request, ""
+	if r.Demands != "" {
+		demands = ", demands " + r.Demands
+	}
+	fmt.Fprintf(w, "%s %s → service %s, endpoint %s, cost %d%s\n\n", r.Method, firstOf(r.Path, "(no path)"), r.Service, firstOf(r.Endpoint, "(none in the catalog)"), r.Cost, demands)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RULE\tSUBJECT\tSCOPE\tMETRIC\tHORIZON\tRESULT")
 	for _, e := range a.Rules {
@@ -128,6 +139,8 @@ func (a *explainAnswer) print(w io.Writer) error {
 		return err
 	}
 	switch {
+	case a.Refused != nil:
+		fmt.Fprintf(w, "\nwould be answered %d before any rule is asked: %s. %s\n", a.Refused.Status, a.Refused.Title, a.Refused.Detail)
 	case a.WouldPass == nil:
 		fmt.Fprintf(w, "\nnot known whether it would pass: %s\n", a.Trouble)
 	case *a.WouldPass:

@@ -27,6 +27,10 @@ func TestExplainPrintsWhatTheGatewaySays(t *testing.T) {
 			return
 		}
 		asked = string(body)
+		if strings.Contains(asked, "byToken") {
+			_, _ = io.WriteString(w, `{"request":{"method":"GET","path":"/demo/hello","service":"demo","demands":"key","cost":2},"refused":{"status":401,"title":"API key required","detail":"Send it."},"wouldPass":false}`)
+			return
+		}
 		_, _ = io.WriteString(w, explainBody)
 	}))
 	defer server.Close()
@@ -53,6 +57,12 @@ func TestExplainPrintsWhatTheGatewaySays(t *testing.T) {
 	}
 	if asked != `{"tenantId":"acme","path":"/demo/hello","cost":2}` {
 		t.Errorf("asked %s", asked)
+	}
+	refused := run("--by-token")
+	for _, says := range []string{"cost 2, demands key", "would be answered 401 before any rule is asked: API key required. Send it."} {
+		if !strings.Contains(refused, says) {
+			t.Errorf("%q is not in\n%s", says, refused)
+		}
 	}
 	if text := run("-o", "json"); !strings.Contains(text, `"version": 8`) {
 		t.Errorf("JSON is not the gateway's own: %s", text)
