@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -32,6 +33,7 @@ func contracts() []contract {
 		{usage.Topic, usage.Schema, usage.Example, new(usage.Event)},
 		{gateways.Topic, gateways.Schema, gateways.Example, new(gateways.Beat)},
 		{deadletters.Topic, deadletters.Schema, deadletters.Example, new(deadletters.Letter)},
+		{quotaevents.Topic, quotaevents.Schema, quotaevents.Example, new(quotaevents.Reached)},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -23,7 +24,7 @@ func TestRegistryNamesEveryTopic(t *testing.T) {
 	}
 	typed := map[string]bool{
 		rules.Topic: false, overrides.Topic: false, catalog.Topic: false, keys.Topic: false,
-		usage.Topic: false, deadletters.Topic: false, gateways.Topic: false,
+		usage.Topic: false, deadletters.Topic: false, gateways.Topic: false, quotaevents.Topic: false,
 	}
 	for _, topic := range topics {
 		if _, ok := typed[topic.Name]; !ok {

@@ -42,7 +42,7 @@ func newBench(t *testing.T) *bench {
 	brokers, prefix := servertest.Kafka(t)
 	b := &bench{t: t, cfg: stream.Config{Brokers: brokers, TopicPrefix: prefix}}
 	dsn := servertest.Postgres(t)
-	if err := migrate.Up(t.Context(), dsn, "keeper"); err != nil {
+	if err := migrate.Up(t.Context(), dsn, "outbox", "keeper"); err != nil {
 		t.Fatal(err)
 	}
 	u, err := url.Parse(dsn)

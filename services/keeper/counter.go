@@ -1,9 +1,6 @@
 package keeper
 
-import (
-	"net/url"
-	"strings"
-)
+import "strings"
 
 // A quota counter's identity (schemas/redis) is
 // {t:<tenant>}:<kind>:<name>:<metric>:quota:<period>:<period id>, parts
@@ -27,11 +24,7 @@ func tenantOf(counter string) string {
 	if !ok {
 		return ""
 	}
-	tenant, err := url.PathUnescape(escaped)
-	if err != nil {
-		return escaped
-	}
-	return tenant
+	return unescaped(escaped)
 }
 
 // periodOf is the id of the period that a counter counts, such as 202607;

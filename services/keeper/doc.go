@@ -10,18 +10,24 @@
 // checkpointEvery it raises the rows of the counters that were touched
 // (GREATEST), and only then commits the offsets it had read before.
 //
+// What a charge shows of its quota's thresholds is judged as it is folded, in
+// memory for nearly all of them; a crossing is written at once, as a row and an
+// outbox row in one transaction (thresholds, docs/adr/0016-thresholds.md).
+//
 // # Invariants
 //
 //   - A row of checkpoints only ever grows; its limit is that of the newest
 //     charge.
 //   - Offsets are committed after what was read up to them is in Postgres: a
 //     kill anywhere repeats work and changes no number.
+//   - A threshold is announced once an arming, which is a counter (with its
+//     period) under one limit; the lowest first. Offsets wait for it too.
 //   - Rows are written in the order of their keys, at most 500 a transaction:
 //     two keepers cannot deadlock, and a checkpoint does not delay the WAL
 //     that rules travel by.
 //   - Memory holds what was touched since the last checkpoint, and no more
 //     than maxCounters of it: then reading pauses and the lag grows.
 //
-// Gateways feed it through topic usage.v1; restore, thresholds and invoices
-// will read what it keeps.
+// Gateways feed it through topic usage.v1; restore and invoices will
+// read what it keeps, quota-events.v1 carries what it finds.
 package keeper

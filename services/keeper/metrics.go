@@ -9,7 +9,11 @@ type metrics struct {
 }
 
 // RegisterMetrics registers the room's metrics, for the reference.
-func RegisterMetrics(reg prometheus.Registerer) { newMetrics(reg, func() float64 { return 0 }) }
+func RegisterMetrics(reg prometheus.Registerer) {
+	none := func() float64 { return 0 }
+	newMetrics(reg, none)
+	newThresholdMetrics(reg, none)
+}
 
 // newMetrics takes what computes the lag in seconds.
 func newMetrics(reg prometheus.Registerer, lag func() float64) *metrics {

@@ -24,6 +24,8 @@ type Service struct {
 	metrics *metrics
 	group   *stream.Group
 	fold    *fold
+	// thresholds announces what charges reached.
+	thresholds *thresholds
 
 	// writing has one place: whoever holds it has taken counters out of the
 	// fold and not yet written or given them back.
@@ -42,10 +44,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{cfg: cfg, deps: deps, fold: newFold(), writing: make(chan struct{}, 1)}
+	s.thresholds = newThresholds(cfg, deps)
 	s.metrics = newMetrics(deps.Registerer, func() float64 { return s.fold.age(deps.Now()).Seconds() })
 	group, err := stream.NewGroup(deps.Stream, stream.GroupOptions{
 		Group: cfg.Group, Topic: usage.Topic, Handle: s.handle,
-		ManualCommit: true, BeforeRevoke: s.checkpoint,
+		ManualCommit: true, BeforeRevoke: s.checkpoint, OnAssigned: func([]int32) { s.thresholds.watch.forget() },
 		Registerer: deps.Registerer, Log: deps.Log,
 	})
 	if err != nil {
@@ -60,14 +63,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 func (s *Service) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	done := make(chan struct{})
-	go func() { // owned by Run, which waits for done
-		defer close(done)
-		s.checkpoints(ctx)
-	}()
+	var work sync.WaitGroup // owned by Run, which waits for it
+	work.Go(func() { s.checkpoints(ctx) })
+	work.Go(func() { s.thresholds.run(ctx) })
 	err := s.group.Run(ctx) // its last act is BeforeRevoke
 	stop()
-	<-done
+	work.Wait()
 	if err != nil {
 		return fmt.Errorf("keeper: %w", err)
 	}
@@ -77,7 +78,7 @@ func (s *Service) Run(ctx context.Context) error {
 // handle folds a batch. Records that cannot be decoded are the indexer's dead
 // letters; here they are counted.
 func (s *Service) handle(_ context.Context, batch []stream.Record) error {
-	if n := s.fold.size(); n >= s.cfg.MaxCounters {
+	if n := max(s.fold.size(), s.thresholds.watch.size()); n >= s.cfg.MaxCounters {
 		return fmt.Errorf("%d counters wait for Postgres (keeper.maxCounters): reading pauses", n)
 	}
 	for _, r := range batch {
@@ -93,6 +94,7 @@ func (s *Service) handle(_ context.Context, batch []stream.Record) error {
 			s.deps.Log.Warn("usage event has charges without a counter or with negative totals; they are not folded",
 				"event", e.ID, "partition", r.Partition, "offset", r.Offset, "charges", bad)
 		}
+		s.thresholds.watch.event(&e)
 		s.metrics.events.Inc()
 	}
 	s.metrics.pending.Set(float64(s.fold.size()))
@@ -150,6 +152,7 @@ func (s *Service) checkpoint(ctx context.Context) error {
 		s.metrics.failures.Inc()
 	} else {
 		s.metrics.last.Set(float64(s.deps.Now().UnixMilli()) / 1000)
+		err = s.thresholds.settle(ctx)
 	}
 	s.metrics.pending.Set(float64(s.fold.size()))
 	s.mu.Lock()
