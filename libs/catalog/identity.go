@@ -40,6 +40,16 @@ func (v *validation) costHeader(name string) {
 	}
 }
 
+func (v *validation) maxCost(s catalog.Service) {
+	switch {
+	case s.MaxCost == nil:
+	case s.CostHeader == "":
+		v.add("maxCost", "must be left out without costHeader, which it bounds")
+	case *s.MaxCost < 1 || *s.MaxCost > MaxCost:
+		v.add("maxCost", "must be from 1 to 2^53, not %d", *s.MaxCost)
+	}
+}
+
 // token is RFC 9110's, section 5.6.2.
 func token(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {

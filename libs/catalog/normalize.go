@@ -10,6 +10,9 @@ import (
 const (
 	DefaultWeight = 1
 	DefaultCost   = 1
+	// DefaultMaxCost is of services with a cost header: far above what requests
+	// cost (the tokens of a long prompt), far below a number gone wild.
+	DefaultMaxCost = 1_000_000
 )
 
 // Normalize returns the service with its defaults filled in, so that what is
@@ -26,6 +29,9 @@ func Normalize(s catalog.Service) catalog.Service {
 		if e.Cost == nil {
 			s.Endpoints[i].Cost = new(int64(DefaultCost))
 		}
+	}
+	if s.CostHeader != "" && s.MaxCost == nil {
+		s.MaxCost = new(int64(DefaultMaxCost))
 	}
 	return s
 }

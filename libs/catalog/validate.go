@@ -34,6 +34,7 @@ func Validate(s catalog.Service) []FieldError {
 	v.prefix(s.Prefix)
 	v.identity(s)
 	v.costHeader(s.CostHeader)
+	v.maxCost(s)
 	v.upstreams(s.Upstreams)
 	v.endpoints(s.Endpoints, s.Prefix)
 	return v.found

@@ -26,6 +26,7 @@ func TestValidateTakesAService(t *testing.T) {
 	}
 	strict := demo()
 	strict.RequireKey, strict.RequireIdentity, strict.RefuseStaleKeys, strict.CostHeader = true, events.RequireKey, true, "x-sluice-cost"
+	strict.MaxCost = new(int64(1 << 53))
 	if found := catalog.Validate(strict); len(found) > 0 {
 		t.Fatalf("with settings: found %v", found)
 	}
@@ -70,6 +71,9 @@ func TestValidateNamesEachMistake(t *testing.T) {
 		{"key against either", func(s *events.Service) { s.RequireKey, s.RequireIdentity = true, "keyOrToken" }, "requireIdentity", "leave one of them out"},
 		{"no header name", func(s *events.Service) { s.CostHeader = "X Cost" }, "costHeader", "name of a header"},
 		{"long header name", func(s *events.Service) { s.CostHeader = strings.Repeat("x", 65) }, "costHeader", "at most 64"},
+		{"max cost of 0", func(s *events.Service) { s.CostHeader, s.MaxCost = "X-Cost", new(int64(0)) }, "maxCost", "from 1 to 2^53, not 0"},
+		{"max cost above", func(s *events.Service) { s.CostHeader, s.MaxCost = "X-Cost", new(int64(1<<53+1)) }, "maxCost", "from 1 to 2^53"},
+		{"max cost of nothing", func(s *events.Service) { s.MaxCost = new(int64(5)) }, "maxCost", "without costHeader"},
 		{"a header of HTTP", func(s *events.Service) { s.CostHeader = "content-length" }, "costHeader", "must not be Content-Length"},
 		{"a header of the gate", func(s *events.Service) { s.CostHeader = "RateLimit" }, "costHeader", "means something else"},
 		{"cost", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(-1)) }, "endpoints[0].cost", "0 to 2^53"},

@@ -83,6 +83,7 @@ var fieldNotes = map[string]map[string]string{
 		"requireIdentity": "Refuse requests without a credential of that kind (401): key, token (a JWT of an issuer the gateways are configured with) or keyOrToken. Identity headers are none.",
 		"refuseStaleKeys": "Refuse requests with an API key (503) while a gateway's keys are older than its gateway.identity.maxStaleness.",
 		"costHeader":      "Header of the service's answers with what the request really cost (0 to 2^53); the difference is charged or refunded, never denied. Clients do not see it.",
+		"maxCost":         "The largest cost that costHeader is believed, 1 to 2^53; default 1,000,000. What is above it, and above what was charged, changes nothing.",
 		"legacyHeaders":   "Add X-RateLimit-Limit, -Remaining and -Reset to answers.",
 		"upstreams":       "Where requests are forwarded to; 1 to 64.",
 		"endpoints":       "Costs by pattern, at most 5000; other paths under the prefix cost 1.",

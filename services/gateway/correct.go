@@ -26,6 +26,11 @@ func (g *gate) correct(x *exchange, h http.Header) {
 	case len(values) > 1 || !ok:
 		g.metrics.corrections[correctionMalformed].Inc()
 	case cost == x.cost:
+	case cost > max(x.service.maxCost, x.cost):
+		// To charge all of it could shut the customer out for years, and part of
+		// it would be as wrong: what the catalog says is all that is known.
+		g.metrics.corrections[correctionTooLarge].Inc()
+		g.complain.say(slog.LevelWarn, "a service names a cost above its maxCost; the first charge stays", "service", x.service.name, "cost", cost, "maxCost", x.service.maxCost)
 	default:
 		g.correctTo(x, cost)
 	}

@@ -28,6 +28,9 @@ func costlyStand(t *testing.T, now func() time.Time) *stand {
 			{Name: "demo", Prefix: "/demo/", CostHeader: "x-sluice-cost", Endpoints: []catalog.Endpoint{
 				{Pattern: "/demo/export", Cost: new(int64(4))}, {Pattern: "/demo/look", Cost: new(int64(0))},
 			}},
+			{Name: "tight", Prefix: "/tight/", CostHeader: "X-Sluice-Cost", MaxCost: new(int64(5)), Endpoints: []catalog.Endpoint{
+				{Pattern: "/tight/export", Cost: new(int64(4))}, {Pattern: "/tight/dear", Cost: new(int64(7))},
+			}},
 			{Name: "plain", Prefix: "/plain/", Endpoints: []catalog.Endpoint{{Pattern: "/plain/export", Cost: new(int64(4))}}},
 		},
 	})
@@ -60,6 +63,10 @@ func TestServicesCorrectCosts(t *testing.T) {
 		"nothing said":      {"/demo/export", 4, 4, 4, 0, 6, corrections, 1},
 		"negative":          {"/demo/export" + costs("-1"), 4, 4, 4, 0, 6, correctionMalformed, 1},
 		"a fraction":        {"/demo/export" + costs("1.5"), 4, 4, 4, 0, 6, correctionMalformed, 1},
+		"at the most":       {"/demo/export" + costs("1000000"), 1_000_000, 1_000_000, 1_000_000, 0, 0, correctionCharged, 2},
+		"gone wild":         {"/demo/export" + costs("1000001"), 4, 4, 4, 0, 6, correctionTooLarge, 1},
+		"above its own":     {"/tight/export" + costs("6"), 4, 4, 4, 0, 6, correctionTooLarge, 1},
+		"above, yet less":   {"/tight/dear" + costs("6"), 6, 6, 7, 1, 4, correctionRefunded, 2},
 		"words":             {"/demo/export" + costs("lots"), 4, 4, 4, 0, 6, correctionMalformed, 1},
 		"too much":          {"/demo/export" + costs("9007199254740993"), 4, 4, 4, 0, 6, correctionMalformed, 1},
 		"two costs":         {"/demo/export" + costs("1", "2"), 4, 4, 4, 0, 6, correctionMalformed, 1},

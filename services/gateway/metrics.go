@@ -50,12 +50,13 @@ const (
 	correctionCharged correction = iota
 	correctionRefunded
 	correctionMalformed
+	correctionTooLarge
 	correctionOwed
 	correctionLost
 	corrections
 )
 
-var correctionNames = [corrections]string{"charged", "refunded", "malformed", "owed", "lost"}
+var correctionNames = [corrections]string{"charged", "refunded", "malformed", "too-large", "owed", "lost"}
 
 // policy is what was done when the store could not be asked.
 type policy uint8
@@ -127,7 +128,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}, []string{"reason"})
 	corrected := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_gateway_cost_corrections_total",
-		Help: "Costs named by answers of services (costHeader) that differed from what was charged: charged, refunded, malformed, owed until the counters can be reached, or lost because one of them is broken.",
+		Help: "Costs named by answers of services (costHeader) that differed from what was charged: charged, refunded, malformed, too-large (above the service's maxCost, and ignored), owed until the counters can be reached, or lost because one of them is broken.",
 	}, []string{"result"})
 	resolve(decisions, outcomeNames[:], m.decisions[:])
 	resolve(fallback, policyNames[:], m.fallback[:])

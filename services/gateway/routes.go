@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
@@ -28,6 +29,7 @@ type service struct {
 	demands         string
 	refuseStaleKeys bool
 	costHeader      string // canonical; empty: none
+	maxCost         int64  // that it is believed
 	legacyHeaders   bool
 	upstreams       []upstream
 	weights         int        // sum of the upstreams' weights
@@ -62,6 +64,9 @@ func decodeService(name string, value []byte) (*service, error) {
 	s := &service{
 		name: name, prefix: strings.TrimSuffix(prefix, "/"), stripPrefix: c.StripPrefix,
 		refuseStaleKeys: c.RefuseStaleKeys, costHeader: http.CanonicalHeaderKey(c.CostHeader), legacyHeaders: c.LegacyHeaders,
+	}
+	if s.maxCost = libcatalog.DefaultMaxCost; c.MaxCost != nil {
+		s.maxCost = *c.MaxCost
 	}
 	if s.demands, err = demanded(&c); err != nil {
 		return nil, err

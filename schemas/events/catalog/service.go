@@ -31,6 +31,10 @@ type Service struct {
 	// difference to what was charged is charged or refunded, and never denied.
 	// Clients do not see the header. Empty: costs stay as they were charged.
 	CostHeader string `json:"costHeader,omitempty"`
+	// MaxCost is the largest cost that CostHeader is believed, 1 to 2^53 units;
+	// default 1,000,000 where there is a CostHeader. What is above it, and above
+	// what was charged, is taken for a mistake: the charge stays as it was.
+	MaxCost *int64 `json:"maxCost,omitempty"`
 	// LegacyHeaders adds X-RateLimit-Limit, -Remaining and -Reset to answers.
 	LegacyHeaders bool `json:"legacyHeaders,omitempty"`
 	// Upstreams are where requests are forwarded to.
