@@ -90,8 +90,11 @@ func TestQueueingIsNoSilence(t *testing.T) {
 			t.Fatal("opened while others are answered")
 		}
 	}
-	if !b.Flowing(began, 10*time.Millisecond) || b.Flowing(began, 9*time.Millisecond) || b.Flowing(c.now(), time.Second) {
-		t.Error("answers of 10 ms each flow, and none came since now")
+	if got := b.LastAnswer(10 * time.Millisecond); !got.Equal(c.now()) {
+		t.Errorf("the last answer came at %s, and is said to have come at %s", c.now(), got)
+	}
+	if got := b.LastAnswer(9 * time.Millisecond); !got.IsZero() {
+		t.Errorf("an answer of 10 ms came within 9, at %s", got)
 	}
 	// The last answer came after this call began: the next one's wait counts.
 	next := c.now()
@@ -115,7 +118,7 @@ func TestProbing(t *testing.T) {
 	if _, probe := b.Allow(); probe {
 		t.Fatal("two probes at once")
 	}
-	b.Probed(false)
+	b.Probed(c.now(), false)
 	if _, probe := b.Allow(); probe || b.Closed() {
 		t.Fatal("a failed probe did not put off the next")
 	}
@@ -123,13 +126,35 @@ func TestProbing(t *testing.T) {
 	if _, probe := b.Allow(); !probe {
 		t.Fatal("no second probe")
 	}
-	b.Probed(true)
+	b.Probed(c.now(), true)
 	if ok, probe := b.Allow(); !ok || probe {
 		t.Fatal("a good probe did not close it")
 	}
 	// Old errors are forgotten.
 	if broken(b, c, 2); !b.Closed() {
 		t.Fatal("errors before the outage's end still count")
+	}
+}
+
+// A server that answers each call later than anybody would wait is as good as
+// silent: were it let in by such a probe, each time the first calls would wait.
+func TestSlowProbeDoesNotClose(t *testing.T) {
+	t.Parallel()
+	b, c := newBreaker()
+	broken(b, c, 3)
+	for _, slow := range []bool{true, true, false} {
+		c.advance(100 * time.Millisecond)
+		if _, probe := b.Allow(); !probe {
+			t.Fatal("no probe when it is time")
+		}
+		began := c.now()
+		c.advance(50 * time.Millisecond)
+		if slow {
+			c.advance(time.Millisecond)
+		}
+		if b.Probed(began, true); b.Closed() == slow {
+			t.Fatalf("closed %t by a probe that took %s", b.Closed(), c.now().Sub(began))
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type Heartbeat struct {
 	last time.Time // the last beat; zero while Run does not run
 	past [stalls]stall
 	next int // where the next stall goes
+
+	rounds rounds
 }
 
 type stall struct{ from, to time.Time }
@@ -92,19 +94,22 @@ func (h *Heartbeat) beater() (beat, stop func()) {
 	if err != nil {
 		return h.beat, func() {} // out of file descriptors: the timer's beat is better than none
 	}
+	h.rounds.open(w)
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		b := make([]byte, 64)
 		for {
-			if _, err := r.Read(b); err != nil {
+			n, err := r.Read(b)
+			if err != nil {
 				return
 			}
 			h.beat()
+			h.rounds.came(b[:n])
 		}
 	})
-	one := []byte{1}
-	return func() { _, _ = w.Write(one) }, // it fails only when closed
+	return func() { _, _ = w.Write([]byte{beatByte}) }, // it fails only when closed
 		func() {
+			h.rounds.shut()
 			_ = w.Close()
 			reading.Wait()
 			_ = r.Close()

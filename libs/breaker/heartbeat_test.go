@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -78,9 +79,15 @@ func TestOwnStallIsNoSilence(t *testing.T) {
 		if b.Failed(began, true); !b.Closed() {
 			t.Fatal("opened by a stall of our own")
 		}
-		<-time.After(45 * time.Millisecond)
+		// An answer that lay there meanwhile was quick.
+		if b.Answered(began); b.LastAnswer(15*time.Millisecond).IsZero() || !b.LastAnswer(5*time.Millisecond).IsZero() {
+			t.Error("an answer after 10 ms and a stall is not one of 10 ms")
+		}
+		began = c.now()
+		c.stall(time.Second)
+		<-time.After(55 * time.Millisecond)
 		if b.Failed(began, true); b.Closed() {
-			t.Fatal("50 ms of silence round a stall did not open it")
+			t.Fatal("50 ms of silence after a stall did not open it")
 		}
 	})
 }
@@ -120,4 +127,39 @@ func TestBeatsThroughThePoller(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// A byte comes round through the poller, for each who asks, and nobody is left
+// waiting when the beats end.
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	var none *breaker.Heartbeat
+	<-none.Round()
+	h := breaker.NewHeartbeat(0, nil).ThroughPoller()
+	<-h.Round() // it does not run
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	var asking sync.WaitGroup
+	for range 8 {
+		asking.Go(func() {
+			for range 1000 {
+				<-h.Round()
+			}
+		})
+	}
+	asking.Wait()
+	for range 4 {
+		asking.Go(func() {
+			for ctx.Err() == nil {
+				<-h.Round()
+			}
+		})
+	}
+	cancel()
+	asking.Wait()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	<-h.Round()
 }

@@ -13,7 +13,8 @@ type asking struct {
 	parts   []*part
 	started time.Time
 	timer   *time.Timer
-	due     time.Time // when the timer is to fire
+	// patient: a settlement, which waits as long as the connection does.
+	patient bool
 }
 
 func (a *asking) reset(s *Store) {
@@ -23,7 +24,7 @@ func (a *asking) reset(s *Store) {
 		}
 	}
 	clear(a.parts)
-	a.parts = a.parts[:0]
+	a.parts, a.patient = a.parts[:0], false
 }
 
 func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter) (limit.Decision, error) {
@@ -56,13 +57,10 @@ func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter)
 }
 
 // mayRepeat reports whether there is time for another call: that for queueing,
-// and while this process hardly runs, that of a connection.
+// in which this process ran.
 func (a *asking) mayRepeat(s *Store) bool {
-	longest := longestQueue * s.o.Budget
-	if s.o.Breaker.Heartbeat.Stalled(a.started) > 0 {
-		longest = max(longest, s.o.CallTimeout)
-	}
-	return s.now().Sub(a.started) < longest
+	took := s.now().Sub(a.started)
+	return took < s.o.CallTimeout && took-s.o.Breaker.Heartbeat.Stalled(a.started) < longestQueue*s.o.Budget
 }
 
 // part returns the decision's part for a slot, from a place on.
@@ -162,72 +160,6 @@ func (a *asking) ask(ctx context.Context, s *Store, parts []*part) {
 			parts[i] = nil
 		}
 	}
-}
-
-// wait waits for a part's answer: for the budget from when it is sent, or while
-// it queues from when the decision began, and then only as long as others are
-// answered in time. It gives up when ctx is done.
-func (a *asking) wait(ctx context.Context, s *Store, p *part) bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-	}
-	if a.timer == nil {
-		a.timer = time.NewTimer(s.o.Budget)
-	} else {
-		a.timer.Reset(s.o.Budget)
-	}
-	a.due = s.now().Add(s.o.Budget)
-	defer a.timer.Stop()
-	for {
-		select {
-		case <-p.done:
-			return true
-		case <-ctx.Done():
-		case <-a.timer.C:
-			if more := a.patience(s, p); more > 0 {
-				a.timer.Reset(more)
-				a.due = s.now().Add(more)
-				continue
-			}
-		}
-		if p.leave() {
-			s.counts.left.Add(1)
-			return false
-		}
-		<-p.done
-		return true
-	}
-}
-
-// patience is how much longer to wait once the budget has run out.
-func (a *asking) patience(s *Store, p *part) time.Duration {
-	now, end := s.now(), a.started
-	if p.settle {
-		return a.started.Add(s.o.CallTimeout).Sub(now)
-	}
-	if sent := p.sentAt(); !sent.IsZero() {
-		end = sent.Add(s.o.Breaker.Heartbeat.Stalled(sent))
-	} else if s.breaker.Flowing(a.started, s.o.Budget) && now.Sub(a.started) < longestQueue*s.o.Budget {
-		end = now
-	}
-	if more := end.Add(s.o.Budget).Sub(now); more > 0 {
-		return more
-	}
-	s.servers.silence(p.slot)
-	if sent := p.sentAt(); now.Sub(a.started) < s.o.CallTimeout && a.late(s, now) ||
-		now.Sub(a.started) < longestQueue*s.o.Budget && !sent.IsZero() && s.breaker.Flowing(sent, s.o.Budget) {
-		return s.o.Budget
-	}
-	return 0
-}
-
-// late reports whether this process did not come to its own work in time just
-// now: then the answer may be there, and nobody has come to read it.
-func (a *asking) late(s *Store, now time.Time) bool {
-	const tolerance = 2 * time.Millisecond
-	return now.Sub(a.due) > tolerance || s.o.Breaker.Heartbeat.Stalled(now.Add(-lateWithin*s.o.Budget)) > 0
 }
 
 // charged reports whether an enforced group was.

@@ -157,10 +157,10 @@ func (b *batch) take(s *Store, cmd charge) (again bool) {
 	return provesNothingRan(err)
 }
 
-// waited reports whether the batch may be sent again: within the budget, and
-// while somebody waits for it.
-func (b *batch) waited(s *Store) bool {
-	if s.now().Sub(b.first) >= s.o.Budget {
+// waited reports whether the batch may be sent again after a pause: within the
+// budget, and while somebody waits for it.
+func (b *batch) waited(s *Store, pause time.Duration) bool {
+	if s.now().Add(pause).Sub(b.first) >= s.o.Budget {
 		return false
 	}
 	for _, p := range b.parts {

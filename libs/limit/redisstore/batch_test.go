@@ -3,6 +3,9 @@ package redisstore
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,12 +23,19 @@ import (
 type gate struct {
 	calls atomic.Int64
 	hold  atomic.Pointer[chan struct{}]
+
+	mu    sync.Mutex
+	named []string // the keys of each call
 }
 
 func newGate(s *miniredis.Miniredis) *gate {
 	g := &gate{}
-	s.Server().SetPreHook(func(_ *server.Peer, cmd string, _ ...string) bool {
+	s.Server().SetPreHook(func(_ *server.Peer, cmd string, args ...string) bool {
 		if cmd == "EVALSHA" || cmd == "EVAL" {
+			g.mu.Lock()
+			n, _ := strconv.Atoi(args[1])
+			g.named = append(g.named, strings.Join(args[2:2+n], " "))
+			g.mu.Unlock()
 			g.calls.Add(1)
 			if hold := g.hold.Load(); hold != nil {
 				<-*hold
@@ -34,6 +44,12 @@ func newGate(s *miniredis.Miniredis) *gate {
 		return false
 	})
 	return g
+}
+
+func (g *gate) keys() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.named)
 }
 
 func (g *gate) shut() (open func()) {
@@ -48,7 +64,7 @@ func (g *gate) shut() (open func()) {
 func (s *Store) queued() int {
 	s.servers.only.mu.Lock()
 	defer s.servers.only.mu.Unlock()
-	return len(s.servers.only.waiting)
+	return s.servers.only.waiting.length
 }
 
 // Decisions that come while a call is under way travel in the next one, each
@@ -106,7 +122,7 @@ func TestABatchHasABound(t *testing.T) {
 	t.Parallel()
 	srv := miniredis.RunT(t)
 	g := newGate(srv)
-	s := newStore(t, newClient(t, srv.Addr()), Options{Lanes: 1, Queue: 100})
+	s := newStore(t, newClient(t, srv.Addr()), Options{Lanes: 1, Queue: 200})
 	if _, err := s.Decide(t.Context(), []limit.Counter{quota(1)}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +189,7 @@ func TestLateAnswerIsGivenBack(t *testing.T) {
 func (s *Store) idle() bool {
 	s.servers.only.mu.Lock()
 	defer s.servers.only.mu.Unlock()
-	return s.servers.only.busy == 0 && len(s.servers.only.waiting) == 0
+	return s.servers.only.busy == 0 && s.servers.only.waiting.length == 0
 }
 
 // A call that Redis comes to too late, by its own clock, charges nothing.

@@ -39,13 +39,13 @@ func provesNothingRan(err error) bool {
 // and this is the first try: later ones go one by one, through the client that
 // follows a slot to where it is.
 func (s *Store) calls(node redis.UniversalClient, batches []*batch, try int) {
-	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
-	defer cancel()
 	cmds := make([]charge, len(batches))
 	for i, b := range batches {
 		b.stamp(s)
 		cmds[i] = b.command(s)
 	}
+	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
+	defer cancel()
 	if len(batches) > 1 && try == 0 {
 		pipe := node.Pipeline()
 		for _, cmd := range cmds {
@@ -58,16 +58,17 @@ func (s *Store) calls(node redis.UniversalClient, batches []*batch, try int) {
 		}
 	}
 	for i, b := range batches {
-		b.again = b.take(s, cmds[i]) && b.waited(s)
+		b.again = b.take(s, cmds[i])
 	}
 }
 
-// pause lets a server that refuses come round: 1 ms, then 2, up to 8.
-func pause(try int) {
-	if try == 1 {
-		return // NOSCRIPT, MOVED: there is nothing to wait for
+// pauseBefore a try lets a server that refuses come round: 1 ms, then 2, up to
+// 8. Before the second one there is nothing to wait for (NOSCRIPT, MOVED).
+func pauseBefore(try int) time.Duration {
+	if try < 2 {
+		return 0
 	}
-	<-time.After(time.Millisecond << min(try-2, 3))
+	return time.Millisecond << min(try-2, 3)
 }
 
 // isReply reports an error that Redis itself answered.

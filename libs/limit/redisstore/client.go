@@ -10,7 +10,8 @@ import (
 
 // Configure sets on o what the store expects of a client: connections that
 // outlast a decision's budget, so that late answers are read and a slow moment
-// does not become a storm of dialling, and one attempt to dial a call. It
+// does not become a storm of dialling, that are read once more when their time
+// is up, and one attempt to dial a call. It
 // leaves addresses, credentials, TLS and pool sizes alone. timeout is how long
 // a connection waits for an answer, at least DefaultCallTimeout.
 func Configure(o *redis.UniversalOptions, timeout time.Duration) {
@@ -21,6 +22,7 @@ func Configure(o *redis.UniversalOptions, timeout time.Duration) {
 	o.WriteTimeout = timeout
 	o.PoolTimeout = timeout
 	o.DialerRetries = 1
+	o.Dialer = lookTwice(o)
 	// Neither CLIENT SETINFO nor a hand-over protocol in a connection's set-up:
 	// each is a round trip that a request may be waiting for.
 	o.DisableIdentity = true

@@ -21,7 +21,7 @@ type lanes struct {
 	pipeline redis.UniversalClient
 
 	mu      sync.Mutex
-	waiting []*part
+	waiting queue
 	busy    int
 	// began holds when each call under way was sent; the oldest tells silence.
 	began map[*lane]time.Time
@@ -37,14 +37,16 @@ type lane struct {
 
 var errQueueFull = errors.New("too many decisions wait")
 
-// add queues the part, and starts a lane where one is free.
+// add queues the part, and starts a lane where one is free. No owner may hold
+// more than half of the queue, so that there is room for the others.
 func (l *lanes) add(p *part) error {
+	p.owner = slotOf(p.keys[0])
 	l.mu.Lock()
-	if len(l.waiting) >= l.s.o.Queue {
+	if l.waiting.length >= l.s.o.Queue || l.waiting.waits(p.owner) >= (l.s.o.Queue+1)/2 {
 		l.mu.Unlock()
 		return fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, errQueueFull)
 	}
-	l.waiting = append(l.waiting, p)
+	l.waiting.add(p)
 	start := l.busy < l.s.o.Lanes
 	if start {
 		l.busy++
@@ -69,29 +71,24 @@ func (l *lanes) work() {
 	l.s.lanePool.Put(n)
 }
 
-// fill takes what waits, in order, as far as it goes; the lane ends where it
-// returns false.
+// fill takes what waits, as far as it goes; the lane ends where it returns
+// false.
 func (l *lanes) fill(n *lane) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n.used = 0
-	taken := 0
-	for _, p := range l.waiting {
+	l.waiting.take(l.pipeline != nil, func(p *part) offer {
 		if p.state.Load() == partLeft && !p.settle {
-			taken++
 			l.s.release(p)
-			continue
+			return gone
 		}
 		b := l.place(n, p)
 		if b == nil {
-			break
+			return refused
 		}
 		b.add(p)
-		taken++
-	}
-	rest := copy(l.waiting, l.waiting[taken:])
-	clear(l.waiting[rest:])
-	l.waiting = l.waiting[:rest]
+		return placed
+	})
 	if n.used == 0 {
 		l.busy--
 		delete(l.began, n)
@@ -132,13 +129,13 @@ func (l *lanes) send(n *lane) {
 		pending = append(pending, &again[i])
 	}
 	for try := 0; len(pending) > 0; try++ {
-		if try > 0 {
-			pause(try)
+		if d := pauseBefore(try); d > 0 {
+			<-time.After(d)
 		}
 		s.calls(l.pipeline, pending, try)
 		left := pending[:0]
 		for _, b := range pending {
-			if b.again {
+			if b.again && b.waited(s, pauseBefore(try+1)) {
 				left = append(left, b)
 			}
 		}

@@ -24,9 +24,6 @@ const (
 	// longestQueue, in budgets, is how long a decision waits for its turn while
 	// others are answered in time.
 	longestQueue = 10
-	// lateWithin, in budgets, is how long a stall of this process excuses an
-	// answer that has not been read.
-	lateWithin = 2
 )
 
 // Options say how the store behaves; the zero value is usable.
@@ -48,7 +45,8 @@ type Options struct {
 	// refused with limit.ErrUnavailable. Default 4096.
 	Queue int
 	// Breaker says when calls are no longer tried; its Now defaults to Now,
-	// its OnOpen is the store's own.
+	// its OnOpen is the store's own. Its Silence defaults to
+	// breaker.DefaultSilence, or the Budget where that is longer.
 	Breaker breaker.Options
 	// Owe is handed what was charged, must be given back (costs below 0) or
 	// charged again, and cannot be at once: it is to be applied later, once, as
@@ -75,6 +73,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Breaker.Silence <= 0 {
+		o.Breaker.Silence = max(breaker.DefaultSilence, o.Budget)
 	}
 	if o.Breaker.Now == nil {
 		o.Breaker.Now = o.Now

@@ -23,6 +23,8 @@ const (
 // and the second of the two lets go of it. It copies what it needs.
 type part struct {
 	slot   int
+	owner  int   // whose turn it takes while it queues: the slot of its first key
+	next   *part // the owner's next one in the queue
 	groups []group
 	// counters and bounds are those of all groups, in order; index says which
 	// of the decision's counters each is.
@@ -127,6 +129,7 @@ func (p *part) reset() {
 	p.kinds = p.kinds[:0]
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
 	p.err, p.reply, p.now, p.settle, p.quotas, p.giving, p.lost = nil, "", 0, false, false, false, false
+	p.owner, p.next = 0, nil
 	p.state.Store(partWaiting)
 	p.sent.Store(0)
 }

@@ -38,7 +38,7 @@ func (v *servers) start(s *Store) {
 }
 
 func newLanes(s *Store, node redis.UniversalClient) *lanes {
-	return &lanes{s: s, pipeline: node, began: map[*lane]time.Time{}}
+	return &lanes{s: s, pipeline: node, waiting: newQueue(), began: map[*lane]time.Time{}}
 }
 
 // slot is where a counter's key lies; its prefix has no tag, so it moves none.

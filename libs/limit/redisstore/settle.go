@@ -45,7 +45,7 @@ func (s *Store) Settle(ctx context.Context, id string, sequence uint64, counters
 }
 
 func (a *asking) settle(ctx context.Context, s *Store, id string, sequence uint64, counters []limit.Counter) error {
-	a.started = s.now()
+	a.started, a.patient = s.now(), true
 	now, _ := s.clock.redis(a.started)
 	a.laySettlement(s, id, sequence, counters, now)
 	first := len(a.parts)

@@ -140,7 +140,8 @@ func (s *Store) probeUntilClosed() {
 			case <-ticker.C:
 			}
 			if _, probe := s.breaker.Allow(); probe {
-				s.breaker.Probed(s.ping())
+				began := s.now()
+				s.breaker.Probed(began, s.ping())
 			}
 		}
 	})
