@@ -13,8 +13,8 @@ const DefaultSilence = 50 * time.Millisecond
 type Options struct {
 	// Errors in a row open it; default 3.
 	Errors int
-	// Silence opens it: a call that waited so long, while nothing at all was
-	// answered since it began; default DefaultSilence.
+	// Silence opens it: so long that a call waited and nothing at all was
+	// answered; default DefaultSilence.
 	Silence time.Duration
 	// ProbeEvery is the time between probes; default 100 ms.
 	ProbeEvery time.Duration
@@ -99,16 +99,16 @@ func (b *Breaker) Failed(began time.Time, timedOut bool) {
 }
 
 // Waiting reports a call that began at that time and has no answer yet; it
-// opens the breaker when that is silence. It may be said of a call any number
-// of times.
+// opens the breaker when that is silence, which begins with the call, or anew
+// with the last answer to another. It may be said of a call any number of times.
 func (b *Breaker) Waiting(began time.Time) {
-	if b.heard(began) || b.opts.Now().Sub(began)-b.opts.Heartbeat.Stalled(began) < b.opts.Silence {
-		return
+	if last := time.Unix(0, b.lastAnswer.Load()); last.After(began) {
+		began = last
 	}
-	b.trip()
+	if b.opts.Now().Sub(began)-b.opts.Heartbeat.Stalled(began) >= b.opts.Silence {
+		b.trip()
+	}
 }
-
-func (b *Breaker) heard(since time.Time) bool { return b.lastAnswer.Load() > since.UnixNano() }
 
 // LastAnswer is when the server last answered a call, if that took no longer
 // than within, stalls of this process apart; else the zero time. A call that

@@ -96,10 +96,13 @@ func TestQueueingIsNoSilence(t *testing.T) {
 	if got := b.LastAnswer(9 * time.Millisecond); !got.IsZero() {
 		t.Errorf("an answer of 10 ms came within 9, at %s", got)
 	}
-	// The last answer came after this call began: the next one's wait counts.
-	next := c.now()
-	c.advance(50 * time.Millisecond)
-	if b.Waiting(next); b.Closed() {
+	// The last answer came after this call began: silence begins with it.
+	c.advance(49 * time.Millisecond)
+	if b.Waiting(began); !b.Closed() {
+		t.Fatal("49 ms of silence opened it")
+	}
+	c.advance(time.Millisecond)
+	if b.Waiting(began); b.Closed() {
 		t.Fatal("50 ms of silence did not open it")
 	}
 }

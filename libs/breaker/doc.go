@@ -4,10 +4,12 @@
 // # Model
 //
 // A Breaker is closed while the server answers. Connection errors in a row open
-// it, and so does silence: a call that has waited for 50 ms while nothing at
-// all was answered since it began. While it is open, Allow is false; once an
-// interval one caller is told to probe, and only a probe that succeeds closes
-// it again. A Heartbeat measures how late its own beats are.
+// it, and so does silence: 50 ms in which a call waited and nothing at all was
+// answered. While it is open, Allow is false; once an interval one caller is
+// told to probe, and only a probe that succeeds, in less than such a silence,
+// closes it again. A Heartbeat measures how late its own beats are, and sends a
+// byte round through the poller for whoever must know that what has arrived was
+// read.
 //
 // # Invariants
 //

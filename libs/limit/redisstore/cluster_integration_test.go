@@ -5,91 +5,20 @@ package redisstore
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
-// cluster is three masters that share the slots.
-type cluster struct {
-	nodes   []*devserver.Redis
-	clients []*redis.Client
-}
-
-// startCluster starts three masters, each with a third of the slots, and
-// returns when all of them say that all is well.
-func startCluster(t testing.TB) *cluster {
+// clusterClient returns a cluster client as the gateway makes it.
+func clusterClient(t testing.TB, c *servertest.RedisCluster) *redis.ClusterClient {
 	t.Helper()
-	c := &cluster{}
-	for range 3 {
-		node := servertest.StartRedisWith(t, devserver.RedisOptions{Args: []string{
-			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-			"--cluster-port", strconv.Itoa(freePort(t)),
-		}})
-		client := redis.NewClient(&redis.Options{Addr: node.Addr()})
-		t.Cleanup(func() { _ = client.Close() })
-		c.nodes, c.clients = append(c.nodes, node), append(c.clients, client)
-	}
-	ctx := t.Context()
-	for i, client := range c.clients {
-		if err := client.ClusterAddSlotsRange(ctx, numSlots*i/3, numSlots*(i+1)/3-1).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			continue
-		}
-		bus, err := client.ConfigGet(ctx, "cluster-port").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		meet := []any{"cluster", "meet", "127.0.0.1", c.nodes[i].Port(), bus["cluster-port"]}
-		if err := c.clients[0].Do(ctx, meet...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	servertest.Eventually(t, 30*time.Second, "the cluster to be whole", func() bool {
-		for _, client := range c.clients {
-			shards, err := client.ClusterShards(ctx).Result()
-			info, infoErr := client.ClusterInfo(ctx).Result()
-			if err != nil || infoErr != nil || len(shards) != 3 || !containsState(info) {
-				return false
-			}
-		}
-		return true
-	})
-	return c
-}
-
-func containsState(info string) bool {
-	const ok = "cluster_state:ok"
-	return len(info) >= len(ok) && info[:len(ok)] == ok
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// client returns a cluster client as the gateway makes it.
-func (c *cluster) client(t testing.TB) *redis.ClusterClient {
-	t.Helper()
-	o := &redis.UniversalOptions{IsClusterMode: true}
-	for _, node := range c.nodes {
-		o.Addrs = append(o.Addrs, node.Addr())
-	}
+	o := &redis.UniversalOptions{IsClusterMode: true, Addrs: c.Addrs()}
 	Configure(o, generous)
 	client := redis.NewUniversalClient(o).(*redis.ClusterClient)
 	t.Cleanup(func() { _ = client.Close() })
@@ -108,7 +37,7 @@ func tagOn(node, n int) string {
 
 func TestSlotsAreRedis(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClient(&redis.Options{Addr: startCluster(t).nodes[0].Addr()})
+	client := redis.NewClient(&redis.Options{Addr: servertest.StartRedisCluster(t).Nodes[0].Addr()})
 	defer client.Close()
 	for _, key := range []string{"a", "{t:acme}:x", "x{t:acme}", "{}x", "{", "}{a}", "{a}{b}", "", "p:{s:pay}:e:GET%20/x"} {
 		want, err := client.ClusterKeySlot(t.Context(), key).Result()
@@ -135,8 +64,8 @@ func spread(c limit.Counter, n int) []limit.Counter {
 // slot charged is given back when another denies.
 func TestSlotsAreAllOrNothing(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	s := newStore(t, c.client(t), Options{})
+	c := servertest.StartRedisCluster(t)
+	s := newStore(t, clusterClient(t, c), Options{})
 	for i, algorithm := range everyAlgorithm {
 		counters := spread(longCounter(algorithm, 10), i)
 		counters[2] = capacity(counters[2], 3)
@@ -171,22 +100,14 @@ func TestSlotsAreAllOrNothing(t *testing.T) {
 // A slot on its way to another node: nothing is lost, nothing counted twice.
 func TestSlotMigration(t *testing.T) {
 	t.Parallel()
-	c := startCluster(t)
-	s := newStore(t, c.client(t), Options{})
+	c := servertest.StartRedisCluster(t)
+	s := newStore(t, clusterClient(t, c), Options{})
 	counter := longCounter(limit.FixedWindow, 1<<40)
 	counter.Key = tagOn(0, 99) + ":t::m:fixed"
 	other := longCounter(limit.SlidingWindow, 1<<40)
 	other.Key = tagOn(0, 99) + ":t::m:sliding"
 	pair := []limit.Counter{counter, other}
 	ctx := t.Context()
-	ids := make([]string, 2)
-	for i := range ids {
-		id, err := c.clients[i].Do(ctx, "cluster", "myid").Text()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids[i] = id
-	}
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	var passed [4]int64
@@ -209,22 +130,13 @@ func TestSlotMigration(t *testing.T) {
 			}
 		})
 	}
-	slot := slotOf(counter.Key)
-	must := func(client *redis.Client, args ...any) {
-		t.Helper()
-		if err := client.Do(ctx, args...).Err(); err != nil {
-			t.Error(err)
-		}
-	}
 	servertest.Eventually(t, 10*time.Second, "traffic", func() bool { return remaining(t, s, pair)[0] < 1<<40-50 })
-	must(c.clients[1], "cluster", "setslot", slot, "importing", ids[0])
-	must(c.clients[0], "cluster", "setslot", slot, "migrating", ids[1])
+	slot := slotOf(counter.Key)
+	c.BeginMove(t, slot, 0, 1)
 	// One key there, one here: every call is refused with TRYAGAIN.
-	must(c.clients[0], "migrate", "127.0.0.1", c.nodes[1].Port(), counter.Key, 0, 1000)
-	must(c.clients[0], "migrate", "127.0.0.1", c.nodes[1].Port(), other.Key, 0, 1000)
-	for i := range 2 {
-		must(c.clients[1-i], "cluster", "setslot", slot, "node", ids[1])
-	}
+	c.MoveKey(t, counter.Key, 0, 1)
+	c.MoveKey(t, other.Key, 0, 1)
+	c.EndMove(t, slot, 1)
 	before := remaining(t, s, pair)[0]
 	servertest.Eventually(t, 10*time.Second, "traffic after it", func() bool { return remaining(t, s, pair)[0] < before-50 })
 	close(stop)

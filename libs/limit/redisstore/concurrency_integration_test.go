@@ -97,8 +97,8 @@ func TestNeverOverTheLimit(t *testing.T) {
 	})
 	t.Run("Cluster", func(t *testing.T) {
 		t.Parallel()
-		c := startCluster(t)
-		a, b := newStore(t, c.client(t), Options{}), newStore(t, c.client(t), Options{})
+		c := servertest.StartRedisCluster(t)
+		a, b := newStore(t, clusterClient(t, c), Options{}), newStore(t, clusterClient(t, c), Options{})
 		check(t, a, b, one)
 		// In three slots the twin of a denied decision may be denied itself, so
 		// that fewer pass while they race; what is charged still is what passed.

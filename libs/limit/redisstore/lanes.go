@@ -44,6 +44,7 @@ func (l *lanes) add(p *part) error {
 	l.mu.Lock()
 	if l.waiting.length >= l.s.o.Queue || l.waiting.waits(p.owner) >= (l.s.o.Queue+1)/2 {
 		l.mu.Unlock()
+		l.silence() // those who left fill it up while no call is answered
 		return fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, errQueueFull)
 	}
 	l.waiting.add(p)

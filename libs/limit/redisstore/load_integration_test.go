@@ -3,7 +3,9 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,37 +18,81 @@ import (
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
+// witness asks for nothing but PONG, on a connection of its own: what it waits
+// for, other than this store, is this machine.
+type witness struct {
+	beat *breaker.Heartbeat
+
+	mu   sync.Mutex
+	late [][2]time.Time
+}
+
+func (w *witness) watch(ctx context.Context, client *redis.Client) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		_ = client.Ping(ctx).Err() // of interest is only when it returns
+		if ended := time.Now(); ended.Sub(began) > DefaultBudget/2 {
+			w.mu.Lock()
+			w.late = append(w.late, [2]time.Time{began, ended})
+			w.mu.Unlock()
+		}
+	}
+}
+
+// saw reports whether the machine was late since a time.
+func (w *witness) saw(since time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.beat.Stalled(since) > 0 || len(w.late) > 0 && w.late[len(w.late)-1][1].After(since)
+}
+
+// newLoaded returns a store with the settings of production, and who tells when
+// the machine is too busy for them.
+func newLoaded(t *testing.T, addr, direct string) (*Store, *witness) {
+	t.Helper()
+	w := &witness{beat: breaker.NewHeartbeat(0, nil).ThroughPoller()}
+	client := redis.NewClient(&redis.Options{Addr: direct})
+	var watching sync.WaitGroup
+	watching.Go(func() { _ = w.beat.Run(t.Context()) })
+	watching.Go(func() { w.watch(t.Context(), client) })
+	t.Cleanup(func() {
+		watching.Wait()
+		_ = client.Close()
+	})
+	return newStore(t, newStoreClient(t, addr), Options{Budget: DefaultBudget, Breaker: breaker.Options{Heartbeat: w.beat}}), w
+}
+
 // Many clients on few cores are a queue, not an outage: with the budget of
-// production the breaker stays closed, there are few connections and far fewer
-// calls than decisions, and what is charged is what passed.
+// production the breaker stays closed, none misses it but where a mere PING is
+// late, too, there are few connections and far fewer calls than decisions, and
+// what is charged is what passed.
 func TestManyClientsAreNoOutage(t *testing.T) {
 	t.Parallel()
 	const clients, each = 64, 150
 	server := servertest.StartRedis(t)
-	beat := breaker.NewHeartbeat(0, nil)
-	var beats sync.WaitGroup
+	s, machine := newLoaded(t, server.Addr(), server.Addr())
 	ctx := t.Context()
-	beats.Go(func() { _ = beat.Run(ctx) })
-	t.Cleanup(beats.Wait)
-	s := newStore(t, newStoreClient(t, server.Addr()), Options{Budget: DefaultBudget, Breaker: breaker.Options{Heartbeat: beat}})
 	counters := []limit.Counter{longCounter(limit.FixedWindow, 1<<40), longCounter(limit.RenewingQuota, 1<<40)}
 	servertest.Eventually(t, 10*time.Second, "the first decision", func() bool {
 		_, err := s.Decide(ctx, counters)
 		return err == nil
 	})
 	var wg sync.WaitGroup
-	var passed, missed, shut atomic.Int64
+	var passed, missed, blamed, shut atomic.Int64
 	for range clients {
 		wg.Go(func() {
 			for range each {
+				began := time.Now()
 				_, err := s.Decide(ctx, counters)
 				switch {
 				case err == nil:
 					passed.Add(1)
-				case errors.Is(err, limit.ErrUnavailable):
-					missed.Add(1)
-				default:
+				case !errors.Is(err, limit.ErrUnavailable):
 					t.Error(err)
+				case machine.saw(began):
+					blamed.Add(1)
+				default:
+					missed.Add(1)
 				}
 				if !s.Available() {
 					shut.Add(1)
@@ -58,8 +104,7 @@ func TestManyClientsAreNoOutage(t *testing.T) {
 	if shut.Load() > 0 {
 		t.Errorf("the breaker was open %d times", shut.Load())
 	}
-	// How many miss the budget is the machine's affair, and is only told below.
-	if missed.Load() > clients*each/2 {
+	if missed.Load() > 0 {
 		t.Errorf("%d of %d decisions were not answered in time", missed.Load(), clients*each)
 	}
 	servertest.Eventually(t, 10*time.Second, "the last calls to end", s.idle)
@@ -72,11 +117,63 @@ func TestManyClientsAreNoOutage(t *testing.T) {
 	// A settlement may have taken what was not answered.
 	left := remaining(t, s, counters)
 	first := passed.Load() + 1
-	t.Logf("%d passed, %d missed; connections %s, %s; %+v", passed.Load(), missed.Load(),
+	t.Logf("%d passed, %d missed, %d more while the machine was late; connections %s, %s; %+v", passed.Load(), missed.Load(), blamed.Load(),
 		info["Stats"]["total_connections_received"], info["Commandstats"]["cmdstat_evalsha"], s.Stats())
 	for i, n := range left {
 		if used := int64(1<<40) - n; used < first || used > first+int64(s.Stats().Lost) {
 			t.Errorf("counter %d: %d used, %d passed", i, used, first)
 		}
+	}
+}
+
+// Redis falls silent under load: whoever waits at that instant, or comes before
+// the breaker opens, waits a budget and no more, stalls of this process apart.
+func TestSilenceHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	const clients = 64
+	server := servertest.StartRedis(t)
+	p := newProxy(t, server.Addr())
+	s, machine := newLoaded(t, p.addr, server.Addr())
+	counters := []limit.Counter{longCounter(limit.FixedWindow, 1<<40)}
+	var (
+		asking sync.WaitGroup
+		passed atomic.Int64
+		silent atomic.Pointer[time.Time]
+		mu     sync.Mutex
+		waits  []time.Duration
+	)
+	for range clients {
+		asking.Go(func() {
+			for s.Available() {
+				began := time.Now()
+				if _, err := s.Decide(t.Context(), counters); err == nil {
+					passed.Add(1)
+					continue
+				}
+				if at := silent.Load(); at != nil {
+					from := *at
+					if began.After(from) {
+						from = began
+					}
+					ran := time.Since(from) - machine.beat.Stalled(from.Add(-longestQueue*DefaultBudget))
+					mu.Lock()
+					waits = append(waits, ran)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	servertest.Eventually(t, 10*time.Second, "traffic", func() bool { return passed.Load() > 1000 })
+	p.answer.Store(swallowAnswers)
+	now := time.Now()
+	silent.Store(&now)
+	asking.Wait()
+	opened := time.Since(now) - machine.beat.Stalled(now)
+	slices.Sort(waits)
+	most, p99 := waits[len(waits)-1], waits[len(waits)*99/100]
+	t.Logf("%d decisions met silence and waited for %s, p99 %s, stalls apart; the breaker opened after %s", len(waits), most, p99, opened)
+	// Measured on a quiet machine: 6 ms and 55 ms.
+	if len(waits) < clients || most > 6*DefaultBudget || opened > 3*breaker.DefaultSilence {
+		t.Error("silence holds up who asks")
 	}
 }

@@ -19,8 +19,9 @@ type waiting struct {
 // until is when silence has lasted for a budget: from when the call was sent,
 // or while it queues from when the decision began. Another one's answer shows
 // that ours is still to come, and begins it anew, for longestQueue budgets at
-// most. While this process stood still an answer could not be read, so that
-// such time is added, once.
+// most. While this process stood still it read no answer, so that such time is
+// added, once; that of just before, too: where this process hardly gets to run,
+// what it waits for may be no better off.
 func (w waiting) until(budget time.Duration) time.Time {
 	from := w.started
 	if !w.sent.IsZero() {
@@ -29,7 +30,7 @@ func (w waiting) until(budget time.Duration) time.Time {
 	if w.answered.After(from) && w.answered.Before(w.started.Add(longestQueue*budget+w.stalled(w.started))) {
 		from = w.answered
 	}
-	return from.Add(budget + w.stalled(from))
+	return from.Add(budget + w.stalled(from.Add(-longestQueue*budget)))
 }
 
 // roundsOfPoller are those of breaker.Heartbeat.Round before a decision is given

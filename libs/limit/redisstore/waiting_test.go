@@ -30,12 +30,14 @@ func TestWaitingEnds(t *testing.T) {
 		"others are answered while it queues": {never, 42, nil, 47},
 		"queueing for too long":               {never, 51, nil, 5},
 		"sent late, and others are answered":  {49, 51, nil, 54},
-		"a stall before it was sent":          {20, never, [][2]int{{0, 20}}, 25},
+		"a stall just before it was sent":     {20, never, [][2]int{{0, 20}}, 45},
+		"a stall long before":                 {60, never, [][2]int{{0, 10}}, 65},
+		"a stall partly so long ago":          {60, never, [][2]int{{0, 20}}, 75},
 		"a stall while it queued":             {never, never, [][2]int{{1, 21}}, 25},
 		"a stall since it was sent":           {1, never, [][2]int{{2, 502}}, 506},
-		"a stall since another's answer":      {0, 10, [][2]int{{2, 8}, {11, 21}}, 25},
+		"a stall since another's answer":      {0, 10, [][2]int{{11, 21}}, 25},
 		"half of the time":                    {0, never, [][2]int{{2, 4}, {6, 8}, {10, 12}}, 11},
-		"a stall makes queueing longer":       {never, 70, [][2]int{{1, 31}}, 75},
+		"a stall makes queueing longer":       {never, 70, [][2]int{{1, 31}}, 86},
 	} {
 		w := waiting{started: began, sent: at(c.sent), answered: at(c.answered), stalled: func(since time.Time) (sum time.Duration) {
 			for _, s := range c.stalls {

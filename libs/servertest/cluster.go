@@ -1,0 +1,118 @@
+package servertest
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/devserver"
+)
+
+const slots = 16384
+
+// RedisCluster is three masters that share the slots in thirds, and a client of each.
+type RedisCluster struct {
+	Nodes   []*devserver.Redis
+	Clients []*redis.Client
+	ids     []string
+}
+
+// StartRedisCluster starts a Redis Cluster of the test's own, and returns when all of its nodes say that it is whole.
+func StartRedisCluster(t testing.TB) *RedisCluster {
+	t.Helper()
+	c := &RedisCluster{}
+	for range 3 {
+		node := StartRedisWith(t, devserver.RedisOptions{Args: []string{
+			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
+			"--cluster-port", strconv.Itoa(freePort(t)),
+		}})
+		client := redis.NewClient(&redis.Options{Addr: node.Addr()})
+		t.Cleanup(func() { _ = client.Close() })
+		c.Nodes, c.Clients = append(c.Nodes, node), append(c.Clients, client)
+	}
+	for i, client := range c.Clients {
+		if err := client.ClusterAddSlotsRange(t.Context(), slots*i/3, slots*(i+1)/3-1).Err(); err != nil {
+			t.Fatal(err)
+		}
+		c.ids = append(c.ids, text(t, client, "cluster", "myid"))
+		if i > 0 {
+			c.meet(t, i)
+		}
+	}
+	Eventually(t, 30*time.Second, "the cluster to be whole", func() bool {
+		for _, client := range c.Clients {
+			shards, err := client.ClusterShards(t.Context()).Result()
+			info, infoErr := client.ClusterInfo(t.Context()).Result()
+			if err != nil || infoErr != nil || len(shards) != 3 || !strings.HasPrefix(info, "cluster_state:ok") {
+				return false
+			}
+		}
+		return true
+	})
+	return c
+}
+
+// meet makes the first node and another know each other.
+func (c *RedisCluster) meet(t testing.TB, i int) {
+	t.Helper()
+	bus, err := c.Clients[i].ConfigGet(t.Context(), "cluster-port").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text(t, c.Clients[0], "cluster", "meet", "127.0.0.1", c.Nodes[i].Port(), bus["cluster-port"])
+}
+
+// Addrs are the nodes' host:port.
+func (c *RedisCluster) Addrs() (all []string) {
+	for _, node := range c.Nodes {
+		all = append(all, node.Addr())
+	}
+	return all
+}
+
+// BeginMove begins to move a slot from one node to another: keys that are not there yet are made on the second.
+func (c *RedisCluster) BeginMove(t testing.TB, slot, from, to int) {
+	t.Helper()
+	text(t, c.Clients[to], "cluster", "setslot", slot, "importing", c.ids[from])
+	text(t, c.Clients[from], "cluster", "setslot", slot, "migrating", c.ids[to])
+}
+
+// MoveKey moves one key of such a slot.
+func (c *RedisCluster) MoveKey(t testing.TB, key string, from, to int) {
+	t.Helper()
+	text(t, c.Clients[from], "migrate", "127.0.0.1", c.Nodes[to].Port(), key, 0, 1000)
+}
+
+// EndMove gives the slot to the second node.
+func (c *RedisCluster) EndMove(t testing.TB, slot, to int) {
+	t.Helper()
+	text(t, c.Clients[to], "cluster", "setslot", slot, "node", c.ids[to])
+	for i, client := range c.Clients {
+		if i != to {
+			text(t, client, "cluster", "setslot", slot, "node", c.ids[to])
+		}
+	}
+}
+
+func text(t testing.TB, client *redis.Client, args ...any) string {
+	t.Helper()
+	s, err := client.Do(t.Context(), args...).Text()
+	if err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+	return s
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
