@@ -23,19 +23,22 @@ import (
 type witness struct {
 	beat *breaker.Heartbeat
 
-	mu   sync.Mutex
-	late [][2]time.Time
+	mu    sync.Mutex
+	asked time.Time // when the PING under way was sent
+	late  time.Time // when the last one that was late was answered
 }
 
 func (w *witness) watch(ctx context.Context, client *redis.Client) {
 	for ctx.Err() == nil {
-		began := time.Now()
+		w.mu.Lock()
+		w.asked = time.Now()
+		w.mu.Unlock()
 		_ = client.Ping(ctx).Err() // of interest is only when it returns
-		if ended := time.Now(); ended.Sub(began) > DefaultBudget/2 {
-			w.mu.Lock()
-			w.late = append(w.late, [2]time.Time{began, ended})
-			w.mu.Unlock()
+		w.mu.Lock()
+		if now := time.Now(); now.Sub(w.asked) > DefaultBudget/2 {
+			w.late = now
 		}
+		w.mu.Unlock()
 	}
 }
 
@@ -43,7 +46,7 @@ func (w *witness) watch(ctx context.Context, client *redis.Client) {
 func (w *witness) saw(since time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.beat.Stalled(since) > 0 || len(w.late) > 0 && w.late[len(w.late)-1][1].After(since)
+	return w.beat.Stalled(since) > 0 || w.late.After(since) || time.Since(w.asked) > DefaultBudget/2
 }
 
 // newLoaded returns a store with the settings of production, and who tells when
