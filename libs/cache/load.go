@@ -48,7 +48,7 @@ func (c *Cache[V]) attempt(ctx context.Context, key string, load Loader[V], shar
 	failed := err != nil && c.isFailure(err)
 	switch {
 	case probe:
-		c.source.Probed(!failed)
+		c.source.Probed(began, !failed)
 	case failed:
 		c.source.Failed(began, false)
 	default:

@@ -268,7 +268,7 @@ func (s *l2) call(ctx context.Context, do func(context.Context) error) error {
 	answered := err == nil || isRedisError(err)
 	switch {
 	case probe:
-		s.breaker.Probed(answered)
+		s.breaker.Probed(began, answered)
 	case answered:
 		s.breaker.Answered(began)
 	default:
