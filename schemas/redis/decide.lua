@@ -346,7 +346,7 @@ while A[p + 1] do
           elseif code == 3 then
             lost[k] = b / 1000000
           elseif code < 3 then
-            lost[k] = floor(x[k] / 1000000) + 1
+            lost[k] = 0 -- of what stands when all of this is taken back
           elseif code < 7 then
             lost[k] = A[q + 7]
           end
@@ -403,6 +403,7 @@ for k, key in ipairs(KEYS) do
     if code > 2 and held[k] and y[k] == ended[k] and floor(x[k] / 16) == floor(first / 16) then t = 0 end
   elseif denied and lost[k] and held[k] and call('PTTL', key) == -1 then
     t = lost[k]
+    if kind[k] < 3 then t = floor(x[k] / 1000000) + 1 end
   end
   if t > 0 then
     texts[t] = texts[t] or string.format('%d000', t)

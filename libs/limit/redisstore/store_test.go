@@ -304,6 +304,29 @@ func TestStrippedExpiryComesBack(t *testing.T) {
 	}
 }
 
+// A denial gives a lost expiry back as of what stands, not of what the denied
+// decision had done to the key: what it gave back is used again.
+func TestStrippedExpiryComesBackAsOfWhatStands(t *testing.T) {
+	t.Parallel()
+	for _, c := range []limit.Counter{gcra(20, 20), bucket(20, 20)} {
+		b := newBench(t)
+		b.passes(20, c)
+		key := b.keys()[0]
+		want := b.server.TTL(key)
+		cmd := redis.NewClient(&redis.Options{Addr: b.server.Addr()})
+		if err := cmd.Persist(t.Context(), key).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Close()
+		if b.decide(withCost(c, -20), withCost(c, 21)).Allowed {
+			t.Fatal("passed above the burst")
+		}
+		if got := b.server.TTL(key); got != want {
+			t.Errorf("%s expires in %s, want %s", key, got, want)
+		}
+	}
+}
+
 func TestClockBackRefillsNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []limit.Counter{fixed(4), gcra(4, 4), quota(4)} {
