@@ -2,8 +2,7 @@ package limit
 
 import (
 	"context"
-	"maps"
-	"math/big"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,14 +21,14 @@ type Model struct {
 // modelState is what one key holds; each algorithm uses its part. States are
 // values: a changed one is a copy.
 type modelState struct {
-	tat    *big.Rat // gcra: theoretical arrival time, µs
-	tokens *big.Rat // tokenBucket: at last
-	last   int64    // tokenBucket: µs
-	limit  int64    // gcra, tokenBucket: the limit it was charged by
-	burst  int64    // tokenBucket: the burst it was charged by
-	count  int64    // windows: in the running one
-	past   int64    // slidingWindow: in the one before
-	end    int64    // windows: of the running one, µs
+	tat    ratio // gcra: theoretical arrival time, µs
+	tokens ratio // tokenBucket: at last
+	last   int64 // tokenBucket: µs
+	limit  int64 // gcra, tokenBucket: the limit it was charged by; 0 is never
+	burst  int64 // tokenBucket: the burst it was charged by
+	count  int64 // windows: in the running one
+	past   int64 // slidingWindow: in the one before
+	end    int64 // windows: of the running one, µs
 	// quotas
 	consumed, refunded, forfeited int64
 	carried                       int64 // as it stands now
@@ -76,19 +75,26 @@ func (m *Model) Decide(ctx context.Context, counters []Counter) (Decision, error
 
 // charge charges all of some counters or none, and fills their states.
 func (m *Model) charge(counters []Counter, which []int, states []State, now int64) (allowed bool) {
+	type was struct {
+		key   string
+		state modelState
+	}
+	var before []was
 	allowed = true
-	before := maps.Clone(m.counters)
 	for _, i := range which {
 		c, key := &counters[i], counters[i].modelKey(now)
 		s, ok := m.take(c, now)
 		if ok && c.Cost != 0 && !c.idle(m.counters[key], s, now) {
+			before = append(before, was{key, m.counters[key]})
 			m.counters[key] = s
 		}
 		states[i] = State{Key: key, Allowed: ok}
 		allowed = allowed && ok
 	}
 	if !allowed {
-		m.counters = before
+		for _, w := range slices.Backward(before) {
+			m.counters[w.key] = w.state
+		}
 	}
 	for _, i := range which {
 		m.report(&counters[i], &states[i], now)
@@ -110,11 +116,11 @@ func (c *Counter) idle(was, is modelState, now int64) bool {
 	case c.Cost > 0:
 		return false
 	case c.Algorithm == GCRA:
-		return is.tat.Cmp(micros(now)) <= 0 && (was.tat == nil || was.tat.Cmp(micros(now)) <= 0)
+		return is.tat.cmp(integer(now)) <= 0 && was.tat.cmp(integer(now)) <= 0
 	}
 	own := Counter{Algorithm: TokenBucket, Window: c.Window, Limit: was.limit, Burst: was.burst}
-	return is.tokens.Cmp(micros(c.Burst)) >= 0 &&
-		(was.tokens == nil || own.bucketAt(was, now).tokens.Cmp(micros(was.burst)) >= 0)
+	return is.tokens.cmp(integer(c.Burst)) >= 0 &&
+		(was.limit == 0 || own.bucketAt(was, now).tokens.cmp(integer(was.burst)) >= 0)
 }
 
 func (c *Counter) modelKey(now int64) string {
@@ -145,15 +151,14 @@ func (c *Counter) takeBucket(s modelState, now int64) (modelState, bool) {
 	s = c.bucketAt(s, now)
 	next, ok := s, true
 	if c.Algorithm == TokenBucket {
-		next.tokens = new(big.Rat).Sub(s.tokens, micros(c.Cost))
-		ok = next.tokens.Sign() >= 0
-		next.tokens = lesser(next.tokens, micros(c.Burst))
+		next.tokens = s.tokens.minus(integer(c.Cost))
+		ok = next.tokens.sign() >= 0
+		next.tokens = lesser(next.tokens, integer(c.Burst))
 	} else {
-		next.tat = new(big.Rat).Add(s.tat, c.times(c.Cost))
-		latest := new(big.Rat).Add(micros(now), c.times(c.Burst))
-		ok = next.tat.Cmp(latest) <= 0
-		if next.tat.Cmp(micros(now)) < 0 {
-			next.tat = micros(now)
+		next.tat = s.tat.plus(c.refillTime(c.Cost))
+		ok = next.tat.cmp(integer(now).plus(c.refillTime(c.Burst))) <= 0
+		if next.tat.cmp(integer(now)) < 0 {
+			next.tat = integer(now)
 		}
 	}
 	if c.Cost > 0 && !c.Force && !ok {
@@ -165,47 +170,26 @@ func (c *Counter) takeBucket(s modelState, now int64) (modelState, bool) {
 // bucketAt brings a state to the present and to the counter's numbers.
 func (c *Counter) bucketAt(s modelState, now int64) modelState {
 	if c.Algorithm == TokenBucket {
-		if s.tokens == nil {
-			s.tokens, s.burst = micros(c.Burst), c.Burst
+		if s.limit == 0 {
+			s.tokens, s.burst = integer(c.Burst), c.Burst
 		} else {
-			refill := big.NewRat(s.limit, c.Window.Microseconds())
-			s.tokens = new(big.Rat).Add(s.tokens, refill.Mul(refill, micros(now-s.last)))
-			if s.tokens.Cmp(micros(s.burst)) >= 0 {
-				s.tokens = micros(c.Burst) // what is full stays full
+			s.tokens = s.tokens.plus(quotient(s.limit, now-s.last, c.Window.Microseconds()))
+			if s.tokens.cmp(integer(s.burst)) >= 0 {
+				s.tokens = integer(c.Burst) // what is full stays full
 			}
-			s.tokens = lesser(s.tokens, micros(c.Burst))
+			s.tokens = lesser(s.tokens, integer(c.Burst))
 		}
 		s.last, s.limit, s.burst = now, c.Limit, c.Burst
 		return s
 	}
-	if s.tat == nil || s.tat.Cmp(micros(now)) < 0 {
-		s.tat = micros(now)
+	if s.tat.cmp(integer(now)) < 0 {
+		s.tat = integer(now)
 	} else if s.limit != c.Limit {
-		s.tat = micros(ceil(s.tat))
+		s.tat = integer(s.tat.ceil())
 	}
 	s.limit = c.Limit
 	return s
 }
 
-func lesser(a, b *big.Rat) *big.Rat {
-	if a.Cmp(b) < 0 {
-		return a
-	}
-	return b
-}
-
-// times returns n·T in µs, T being window ÷ limit.
-func (c *Counter) times(n int64) *big.Rat {
-	t := big.NewRat(c.Window.Microseconds(), c.Limit)
-	return t.Mul(t, new(big.Rat).SetInt64(n))
-}
-
-func micros(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
-
-func ceil(r *big.Rat) int64 {
-	q, rem := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
-	if rem.Sign() > 0 {
-		q.Add(q, big.NewInt(1))
-	}
-	return q.Int64()
-}
+// refillTime returns n·T in µs, T being window ÷ limit.
+func (c *Counter) refillTime(n int64) ratio { return quotient(c.Window.Microseconds(), n, c.Limit) }

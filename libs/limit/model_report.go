@@ -1,9 +1,6 @@
 package limit
 
-import (
-	"math/big"
-	"time"
-)
+import "time"
 
 // report fills a state whose Key and Allowed are known.
 func (m *Model) report(c *Counter, st *State, now int64) {
@@ -75,22 +72,17 @@ func (c *Counter) reportWindow(st *State, s modelState, now int64, waits bool) {
 
 func (c *Counter) reportBucket(st *State, s modelState, now int64, waits bool) {
 	// free is how much time is left, in which n more units need n·T.
-	free := new(big.Rat)
+	var free ratio
 	if c.Algorithm == TokenBucket {
-		free.Mul(s.tokens, c.times(1))
+		free = s.tokens.times(c.Window.Microseconds(), c.Limit)
 	} else {
-		free.Sub(free.Add(micros(now), c.times(c.Burst)), s.tat)
+		free = integer(now).plus(c.refillTime(c.Burst)).minus(s.tat)
 	}
 	waitFor := func(n int64) time.Duration {
-		short := new(big.Rat).Sub(c.times(n), free)
-		if short.Sign() <= 0 {
-			return 0
-		}
-		return time.Duration(ceil(short)) * time.Microsecond
+		return time.Duration(max(0, c.refillTime(n).minus(free).ceil())) * time.Microsecond
 	}
-	if free.Sign() > 0 {
-		units := new(big.Rat).Quo(free, c.times(1))
-		st.Remaining = new(big.Int).Quo(units.Num(), units.Denom()).Int64()
+	if free.sign() > 0 {
+		st.Remaining = free.times(c.Limit, c.Window.Microseconds()).floor()
 	}
 	if st.Remaining < c.Burst {
 		st.Reset = waitFor(st.Remaining + 1)

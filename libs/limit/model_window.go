@@ -1,9 +1,6 @@
 package limit
 
-import (
-	"math/big"
-	"time"
-)
+import "time"
 
 // windowAt brings a state to the present.
 func (c *Counter) windowAt(s modelState, now int64) modelState {
@@ -55,8 +52,7 @@ func (c *Counter) used(s modelState, now int64) int64 {
 		return s.count
 	}
 	w := c.Window.Microseconds()
-	weight := big.NewRat(min(s.end-now, w), w)
-	return s.count + ceil(weight.Mul(weight, micros(s.past)))
+	return s.count + quotient(s.past, min(s.end-now, w), w).ceil()
 }
 
 // usedIn is used if nothing is added for some µs.
