@@ -10,6 +10,7 @@ import (
 // Strip takes out what the control plane alone writes into a rule, besides its
 // version. r is not changed and shares no Limit with the result.
 func Strip(r rules.Rule) rules.Rule {
+	r.Origin = nil
 	if r.Limit != nil {
 		l := *r.Limit
 		l.Previous, l.Since = nil, nil
@@ -28,7 +29,9 @@ func Strip(r rules.Rule) rules.Rule {
 //
 // A rule that is deleted and created again takes effect with its own calendar.
 func Carry(before, next *rules.Rule, now time.Time) error {
+	origin := next.Origin
 	*next = Strip(*next)
+	next.Origin = origin
 	l := next.Limit
 	if l == nil || l.Algorithm != rules.AlgorithmQuota {
 		return nil

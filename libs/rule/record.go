@@ -11,6 +11,7 @@ import (
 type scratch struct {
 	rule                         rules.Rule
 	limit                        rules.Limit
+	origin                       rules.Origin
 	n, burst, rollover, cost, at int64
 }
 
@@ -71,8 +72,18 @@ func (in *scanner) ruleField(field string, s *scratch) bool {
 		ok := in.integer(&s.at)
 		r.Priority = int(s.at)
 		return ok
+	case "origin":
+		r.Origin = &s.origin
+		return in.object(func(field string) bool { return in.originField(field, &s.origin) })
 	}
 	return false
+}
+
+func (in *scanner) originField(field string, o *rules.Origin) bool {
+	if field == "planVersion" {
+		return in.integer(&o.PlanVersion)
+	}
+	return in.pair(field, "subscription", &o.Subscription, "plan", &o.Plan)
 }
 
 func (in *scanner) limitField(field string, s *scratch) bool {

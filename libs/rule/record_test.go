@@ -11,6 +11,7 @@ import (
 var scanSeeds = []string{
 	`{"id":"a","version":7,"subject":{"kind":"tenant","value":"*"},"scope":{"service":"s","endpoint":"GET /x"},"metric":"m","limit":{"algorithm":"gcra","limit":30,"window":"1m","burst":10},"mode":"enforce","onStoreLoss":"open","onMissing":"skip"}`,
 	`{ "id" : "q" , "limit" : { "kind": "renewing", "period": "month", "timezone": "UTC", "anchorDay": 15, "weekStart": "", "rollover": 5, "overdraft": "once" }, "unlimited": false, "cost": 0, "priority": -3, "name": "n" }`,
+	`{"id":"sub_1:m:month","origin":{"plan":"pro","planVersion":2,"subscription":"sub_1"}}`,
 	`{}`, `{"scope":{}}`, ` {"unlimited":true} `,
 }
 

@@ -47,6 +47,11 @@ func testConfig() controlplane.Config {
 // newAPI builds a control plane over a database; an empty dsn is one that is away.
 func newAPI(t testing.TB, dsn string) *controlplane.Service {
 	t.Helper()
+	return newAPIWith(t, dsn, controlplane.Deps{})
+}
+
+func newAPIWith(t testing.TB, dsn string, deps controlplane.Deps) *controlplane.Service {
+	t.Helper()
 	if dsn == "" {
 		dsn = "postgres://nobody@127.0.0.1:1/none?sslmode=disable&connect_timeout=1"
 	}
@@ -55,7 +60,8 @@ func newAPI(t testing.TB, dsn string) *controlplane.Service {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s, err := controlplane.New(testConfig(), controlplane.Deps{Pool: pool, Usage: noUsage{}})
+	deps.Pool, deps.Usage = pool, noUsage{}
+	s, err := controlplane.New(testConfig(), deps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ var fieldNotes = map[string]map[string]string{
 		"priority":    "Decides between equally specific rules: higher wins.",
 		"validFrom":   "The rule holds from this time on.",
 		"validUntil":  "The rule holds until this time.",
+		"origin":      "The subscription that wrote the rule, and alone may change it; ignored in requests.",
 	},
 	"Subject": {
 		"kind":  "tenant, user, application, apiKey, service or endpoint.",
@@ -73,6 +74,7 @@ var fieldNotes = map[string]map[string]string{
 		"burst":      "In place of the rule's burst. Absent: a burst that equals the rule's limit follows the new limit, another stays.",
 		"unlimited":  "Counts and never denies.",
 		"validUntil": "From then on the rule's own numbers hold again.",
+		"origin":     "The subscription that wrote the override, and alone may change it; ignored in requests.",
 	},
 	"Service": {
 		"name":            "1 to 128 printable characters; the id in paths.",
@@ -100,6 +102,54 @@ var fieldNotes = map[string]map[string]string{
 		"address": "As invoices show it, in lines.",
 		"email":   "One address, without a name.",
 		"taxId":   "The customer's number at the tax office.",
+	},
+	"Plan": {
+		"id":        "1 to 128 printable characters.",
+		"version":   "Counts the plan's own versions from 1; ignored in requests. Each stays for ever: see /v1/plans/{id}/versions.",
+		"name":      "What invoices and people call the plan.",
+		"currency":  "ISO 4217 code of all money in the plan, such as EUR.",
+		"period":    "What is invoiced at once: day, week, month (default) or year. Also of rules that name no period.",
+		"anchorDay": "As in limit; of period month.",
+		"weekStart": "As in limit; of period week.",
+		"timezone":  "IANA name of the zone of periods; absent is each customer's.",
+		"proration": "none (default), or days: a period that is not held whole has its quotas by days, rounded up; a day begun counts whole.",
+		"baseFee":   "What a period costs whatever is used: a decimal such as \"49.00\".",
+		"rules":     "Templates, 1 to 32: rules without id and subject, which are the subscriber's.",
+		"prices":    "What units cost; one a metric.",
+	},
+	"Template": {
+		"metric":      "What is counted.",
+		"scope":       "Where the rule holds; absent is everywhere.",
+		"limit":       "How much. What a quota leaves out of period, anchorDay, weekStart and timezone is the plan's.",
+		"unlimited":   "Counts and never denies.",
+		"cost":        "Overrides what a request costs; 0 to 2^53.",
+		"mode":        "As of a rule.",
+		"onStoreLoss": "As of a rule.",
+		"thresholds":  "As of a rule.",
+	},
+	"Price": {
+		"metric":    "One that a quota of the plan counts by the plan's period, or a prepaid one.",
+		"model":     "flat, graduated (each unit by its tier) or volume (all units by the tier of the last).",
+		"included":  "Units of a period that cost nothing; tiers count those that follow.",
+		"unitPrice": "Of model flat: a decimal such as \"0.0004\", at most 9 digits behind the point.",
+		"tiers":     "Of the other models, in order.",
+	},
+	"Tier": {
+		"upTo":      "Its last unit; left out of the last tier.",
+		"unitPrice": "A decimal, at most 9 digits behind the point.",
+		"flatFee":   "Due once when the tier is reached; a decimal of whole minor units.",
+	},
+	"Subscription": {
+		"id":                "Made by the control plane; the ids of its rules begin with it.",
+		"version":           "Grows with every change; ignored in requests.",
+		"customer":          "Cannot be changed.",
+		"plan":              "May be changed; what was used stays used.",
+		"planVersion":       "Absent is the newest.",
+		"cancelAtPeriodEnd": "Ends it with the plan's running period: at endsAt.",
+		"status":            "active or ended; ignored in requests.",
+		"startedAt":         "Ignored in requests.",
+		"endsAt":            "The first instant after it; ignored in requests.",
+		"phases":            "The plan versions it has had; ignored in requests.",
 	},
 	"Upstream": {
 		"url":    "http:// or https:// with a host, without user, query and fragment.",
@@ -130,7 +180,7 @@ func describe(schemas huma.Registry) {
 		}
 	}
 	// Requests may leave the id to POST or to the path.
-	for _, name := range []string{"Rule", "Override", "Customer"} {
+	for _, name := range []string{"Rule", "Override", "Customer", "Plan"} {
 		schema := schemas.Map()[name]
 		schema.Required = slices.DeleteFunc(schema.Required, func(field string) bool { return field == "id" })
 	}

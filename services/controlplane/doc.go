@@ -1,5 +1,6 @@
-// Package controlplane is the room where rules, overrides, services and API keys are
-// written and read: REST over Postgres.
+// Package controlplane is the room where rules, overrides, services, API keys
+// and what is sold (customers, plans, subscriptions) are written and read: REST
+// over Postgres.
 //
 // # The model
 //
@@ -16,10 +17,18 @@
 //     rules_v1, overrides_v1, catalog_v1 and keys_v1 show for it.
 //   - Versions come from one sequence and are drawn under the row's lock: a
 //     key's versions commit in their order, also over deletion and re-creation.
-//   - The actor in the audit log is the name of the token, nothing else.
+//   - The actor in the audit log is the name of the token, or controlplane for
+//     what follows from the time alone (due.go).
+//   - Whoever changes what a customer has holds the lock of the customer's row
+//     (sale.go). A rule or override that a subscription wrote is changed by that
+//     subscription alone (owner.go).
 //   - An API key is never stored; its hash is neither shown nor audited.
 //   - A mistake of the caller is a 4xx that names the field; a database that
 //     is away is 503 with Retry-After; 500 is a bug.
+//
+// A subscription is a state, and libs/plan says which rules it stands for: each
+// change of one (salewrite.go) writes what differs. Moves, ends and proration
+// need no state of their own, and may stop and start anywhere.
 //
 // Fed by admins, the client commands and the console. Feeds the relay through
 // the outbox, and reads the usage store that the indexer fills.

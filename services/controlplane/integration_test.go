@@ -25,8 +25,15 @@ type world struct {
 
 func newWorld(t *testing.T) world {
 	t.Helper()
+	return newWorldWith(t, controlplane.Deps{})
+}
+
+// newWorldWith takes what else than a pool and a usage store the control plane
+// is handed.
+func newWorldWith(t *testing.T, deps controlplane.Deps) world {
+	t.Helper()
 	dsn := servertest.Postgres(t)
-	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane"); err != nil {
+	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper"); err != nil {
 		t.Fatal(err)
 	}
 	db, err := pgx.Connect(t.Context(), dsn)
@@ -34,7 +41,7 @@ func newWorld(t *testing.T) world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close(context.Background()) })
-	return world{newAPI(t, dsn), dsn, db}
+	return world{newAPIWith(t, dsn, deps), dsn, db}
 }
 
 // must does a request and holds its status.

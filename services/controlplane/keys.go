@@ -160,5 +160,5 @@ func (s *Service) deleteKey(ctx context.Context, in *struct {
 	KeyInput
 	MatchInput
 }) (*struct{}, error) {
-	return nil, s.delete(ctx, keyEntity, in.ID, in.MatchInput)
+	return nil, s.delete(ctx, write{entity: keyEntity, key: in.ID}, in.MatchInput)
 }

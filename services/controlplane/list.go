@@ -32,12 +32,13 @@ func decodeAll[T any](records []record) ([]T, error) {
 	return items, nil
 }
 
-// delete soft-deletes one row under its precondition.
-func (s *Service) delete(ctx context.Context, e entity, key string, in MatchInput) error {
+// delete soft-deletes the row of w under its precondition.
+func (s *Service) delete(ctx context.Context, w write, in MatchInput) error {
 	cond, p := parsePrecondition(in.IfMatch, in.IfNoneMatch, false)
 	if p != nil {
 		return p
 	}
-	_, err := s.store.apply(ctx, write{entity: e, key: key, actor: callOf(ctx).who.name, cond: cond})
+	w.actor, w.cond = callOf(ctx).who.name, cond
+	_, err := s.store.apply(ctx, w)
 	return err
 }

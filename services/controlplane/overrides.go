@@ -19,10 +19,13 @@ func (l overrideList) filters() []filter {
 func overrideResource() resource[overrides.Override, overrideList] {
 	return resource[overrides.Override, overrideList]{
 		entity: overrideEntity, path: "/v1/overrides", item: "override", keyField: "id",
-		key:       func(o *overrides.Override) *string { return &o.ID },
-		version:   func(o *overrides.Override) *int64 { return &o.Version },
-		derived:   rule.OverrideID,
-		validate:  func(o overrides.Override) []FieldError { return ruleErrors(rule.ValidateOverride(o)) },
-		normalize: rule.NormalizeOverride,
+		key:      func(o *overrides.Override) *string { return &o.ID },
+		version:  func(o *overrides.Override) *int64 { return &o.Version },
+		derived:  rule.OverrideID,
+		validate: func(o overrides.Override) []FieldError { return ruleErrors(rule.ValidateOverride(o)) },
+		normalize: func(o overrides.Override) overrides.Override {
+			o.Origin = nil // the control plane's to write
+			return rule.NormalizeOverride(o)
+		},
 	}
 }

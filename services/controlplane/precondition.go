@@ -14,6 +14,9 @@ type precondition struct {
 	post bool
 	// any: the row must be there, in any version (If-Match: *).
 	any bool
+	// either: the row may be there or not, for writes whose row is settled by
+	// another lock.
+	either bool
 	// versions: the row must be there in one of these.
 	versions []int64
 }
@@ -60,7 +63,7 @@ func parseTags(list string) (precondition, *Problem) {
 
 // holds judges the row that was found; version 0 says that there is none.
 func (p precondition) holds(version int64) *Problem {
-	if p.create && version == 0 {
+	if p.either || p.create && version == 0 {
 		return nil
 	}
 	if p.post {

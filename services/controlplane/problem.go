@@ -45,6 +45,14 @@ func invalid(found ...FieldError) *Problem {
 // Error makes a Problem an error that handlers return.
 func (p *Problem) Error() string { return p.Detail }
 
+// reason is what is wrong in one line, where a problem is part of an answer.
+func (p *Problem) reason() string {
+	if len(p.Errors) > 0 {
+		return p.Errors[0].Field + ": " + p.Errors[0].Message
+	}
+	return p.Detail
+}
+
 // GetStatus is for huma.
 func (p *Problem) GetStatus() int { return p.Status }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
 )
 
 // resource is a kind of document that callers write whole: rules, services.
@@ -34,6 +35,11 @@ type resource[T any, L listInput] struct {
 	// carry completes a document with what follows from the live one before it
 	// (nil if none); nil is nothing. It runs under the row's lock.
 	carry func(current []byte, doc *T, now time.Time) error
+	// then is what else belongs to the transaction of a write or deletion; nil
+	// is nothing.
+	then func(ctx context.Context, tx pgx.Tx, before, after record) error
+	// ownList: the list is not the plain one, and registered elsewhere.
+	ownList bool
 }
 
 // listInput is a list's parameters: a page, and what narrows it.
@@ -61,8 +67,10 @@ func registerResource[T any, L listInput](s *Service, api huma.API, r resource[T
 	}
 	register(s, api, huma.Operation{OperationID: "create-" + r.item, Method: http.MethodPost, Path: r.path, Tags: tags,
 		Summary: "Create " + article + r.item, DefaultStatus: http.StatusCreated}, body, o.create)
-	register(s, api, huma.Operation{OperationID: "list-" + r.item + "s", Method: http.MethodGet, Path: r.path, Tags: tags,
-		Summary: "List " + r.item + "s, by " + r.keyField}, nil, o.list)
+	if !r.ownList {
+		register(s, api, huma.Operation{OperationID: "list-" + r.item + "s", Method: http.MethodGet, Path: r.path, Tags: tags,
+			Summary: "List " + r.item + "s, by " + r.keyField}, nil, o.list)
+	}
 	register(s, api, huma.Operation{OperationID: "get-" + r.item, Method: http.MethodGet, Path: one, Tags: tags,
 		Summary: "Get " + article + r.item}, nil, o.get)
 	register(s, api, huma.Operation{OperationID: "put-" + r.item, Method: http.MethodPut, Path: one, Tags: tags,
@@ -145,7 +153,7 @@ func (o operations[T, L]) explained(p *Problem) *Problem {
 func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition) (*document[T], error) {
 	key := *o.key(&doc)
 	stored, err := o.store.apply(ctx, write{
-		entity: o.entity, key: key, actor: callOf(ctx).who.name, cond: cond,
+		entity: o.entity, key: key, actor: callOf(ctx).who.name, cond: cond, then: o.then,
 		build: func(current []byte, version int64) ([]byte, error) {
 			*o.version(&doc) = version
 			if o.carry != nil {
@@ -195,5 +203,5 @@ func (o operations[T, L]) remove(ctx context.Context, in *struct {
 	KeyInput
 	MatchInput
 }) (*struct{}, error) {
-	return nil, o.delete(ctx, o.entity, in.ID, in.MatchInput)
+	return nil, o.delete(ctx, write{entity: o.entity, key: in.ID, then: o.then}, in.MatchInput)
 }

@@ -37,7 +37,7 @@ func ruleResource() resource[rules.Rule, ruleList] {
 		version:   func(r *rules.Rule) *int64 { return &r.Version },
 		newKey:    uuid.NewString,
 		validate:  func(r rules.Rule) []FieldError { return ruleErrors(rule.Validate(r)) },
-		normalize: rule.Normalize,
+		normalize: func(r rules.Rule) rules.Rule { return rule.Normalize(rule.Strip(r)) },
 		unknown:   rule.NotYet,
 		carry:     carryRule,
 	}

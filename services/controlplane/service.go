@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -109,6 +110,11 @@ func (s *Service) Run(ctx context.Context) error {
 	server := s.newServer()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
+	settling, settle := context.WithCancel(ctx)
+	var settler sync.WaitGroup
+	settler.Go(func() { s.settleDue(settling) })
+	defer settler.Wait()
+	defer settle()
 	s.ready.Store(true)
 	s.deps.Log.InfoContext(ctx, "control plane serves", "address", listener.Addr().String())
 	select {

@@ -24,14 +24,21 @@ type entity struct {
 	// share something unique besides the key: two who exchange it would wait
 	// for each other's row, until Postgres after a second ends one of them.
 	oneByOne bool
+	// owned: subscriptions write rows of it, which nobody else may change.
+	owned bool
+	// counted: versions are each row's own, 1, 2, 3, and not of the sequence.
+	counted bool
 }
 
 var (
-	ruleEntity     = entity{kind: "rule", table: "rules", topic: rules.Topic}
-	overrideEntity = entity{kind: "override", table: "overrides", topic: overrides.Topic}
+	ruleEntity     = entity{kind: "rule", table: "rules", topic: rules.Topic, owned: true}
+	overrideEntity = entity{kind: "override", table: "overrides", topic: overrides.Topic, owned: true}
 	serviceEntity  = entity{kind: "service", table: "catalog", topic: catalog.Topic, oneByOne: true}
 	keyEntity      = entity{kind: "key", table: "api_keys", topic: keys.Topic}
 	customerEntity = entity{kind: "customer", table: "customers"}
+	planEntity     = entity{kind: "plan", table: "plans", counted: true}
+
+	subscriptionEntity = entity{kind: "subscription", table: "subscriptions"}
 )
 
 // record is a live row. document is the jsonb as Postgres writes it.

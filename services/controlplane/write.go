@@ -25,6 +25,11 @@ type write struct {
 	// none). A nil build deletes. It runs inside the transaction, under the
 	// row's lock, must not do I/O, and runs again where the transaction does.
 	build func(current []byte, version int64) ([]byte, error)
+	// then does what else belongs to the transaction, or refuses it; nil is
+	// nothing. It runs again where the transaction does.
+	then func(ctx context.Context, tx pgx.Tx, before, after record) error
+	// owner is the subscription that writes, empty for a caller.
+	owner string
 }
 
 // apply does the write: row, outbox row and audit row in one transaction. It
@@ -60,9 +65,12 @@ func (s *store) applyIn(ctx context.Context, tx pgx.Tx, w write) (record, error)
 	if p := w.cond.holds(before.version); p != nil {
 		return record{}, p
 	}
+	if err := w.mayChange(before.document); err != nil {
+		return record{}, err
+	}
 	after := record{key: w.key}
-	if err := tx.QueryRow(ctx, `SELECT nextval('sluice_version')`).Scan(&after.version); err != nil {
-		return record{}, fmt.Errorf("draw version: %w", err)
+	if after.version, err = nextVersion(ctx, tx, w); err != nil {
+		return record{}, err
 	}
 	if w.build != nil {
 		if after.document, err = w.build(before.document, after.version); err != nil {
@@ -78,14 +86,29 @@ func (s *store) applyIn(ctx context.Context, tx pgx.Tx, w write) (record, error)
 			return record{}, err
 		}
 	}
-	return after, s.audit(ctx, tx, w, before, after)
+	if err := s.audit(ctx, tx, w, before, after); err != nil || w.then == nil {
+		return after, err
+	}
+	return after, w.then(ctx, tx, before, after)
+}
+
+// nextVersion draws the version of a write; w's row is locked.
+func nextVersion(ctx context.Context, tx pgx.Tx, w write) (version int64, err error) {
+	sql, args := `SELECT nextval('sluice_version')`, []any(nil)
+	if w.counted {
+		sql, args = `SELECT version + 1 FROM `+w.table+` WHERE key = $1`, []any{w.key}
+	}
+	if err := tx.QueryRow(ctx, sql, args...).Scan(&version); err != nil {
+		return 0, fmt.Errorf("draw version: %w", err)
+	}
+	return version, nil
 }
 
 // lock takes the row's lock and returns its live content, version 0 if there
 // is none. To create, it first makes sure that there is a row to lock, as two
 // who create the same key must wait for each other too.
 func lock(ctx context.Context, tx pgx.Tx, w write) (record, error) {
-	if w.cond.create {
+	if w.cond.create || w.cond.either {
 		if _, err := tx.Exec(ctx, `INSERT INTO `+w.table+` (key) VALUES ($1) ON CONFLICT DO NOTHING`, w.key); err != nil {
 			return record{}, fmt.Errorf("make row: %w", err)
 		}

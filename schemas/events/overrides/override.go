@@ -35,4 +35,6 @@ type Override struct {
 	// ValidUntil is the first instant that the rule's own numbers hold again;
 	// nil is never.
 	ValidUntil *time.Time `json:"validUntil,omitempty"`
+	// Origin is of overrides that a subscription wrote; nil for those of people.
+	Origin *rules.Origin `json:"origin,omitempty"`
 }

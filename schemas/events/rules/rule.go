@@ -88,6 +88,16 @@ type Rule struct {
 	Priority   int        `json:"priority,omitempty"`
 	ValidFrom  *time.Time `json:"validFrom,omitempty"`
 	ValidUntil *time.Time `json:"validUntil,omitempty"`
+	// Origin is of rules that a subscription wrote; nil for those of people.
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// Origin is the subscription that wrote a rule or override, and alone may change
+// it. The control plane sets it; what a caller sends is ignored.
+type Origin struct {
+	Subscription string `json:"subscription"`
+	Plan         string `json:"plan"`
+	PlanVersion  int64  `json:"planVersion"`
 }
 
 // Thresholds are points of a quota's use.

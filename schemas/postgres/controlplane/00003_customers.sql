@@ -54,5 +54,12 @@ CREATE INDEX subscriptions_plan ON subscriptions (plan, plan_version, customer) 
 CREATE INDEX subscriptions_customer ON subscriptions (customer, key);
 CREATE INDEX subscriptions_due ON subscriptions (due_at) WHERE due_at IS NOT NULL;
 
+-- A subscription's overrides are found by it (its rules are by their ids), and
+-- those of a page of customers by their subject.
+CREATE INDEX overrides_subscription ON overrides ((document->'origin'->>'subscription')) WHERE document->'origin' IS NOT NULL;
+CREATE INDEX overrides_tenant ON overrides ((document->'subject'->>'value')) WHERE document->'subject'->>'kind' = 'tenant';
+CREATE INDEX rules_tenant ON rules ((document->'subject'->>'value')) WHERE document->'subject'->>'kind' = 'tenant';
+
 -- +goose Down
+DROP INDEX rules_tenant, overrides_tenant, overrides_subscription;
 DROP TABLE subscriptions, plan_versions, plans, customers;
