@@ -48,7 +48,8 @@ type class uint8
 const (
 	classRate class = iota
 	classQuota
-	classAny // an unlimited rule without a limit: every horizon
+	classAny        // an unlimited rule without a limit: every horizon
+	classUnreadable // not known
 )
 
 // ownCost: the request's own cost is charged.

@@ -24,6 +24,9 @@ const (
 	ResultOtherService    = "other-service"
 	ResultOtherPattern    = "other-pattern"
 	ResultIdentityMissing = "identity-missing"
+	// ResultUnreadable: it won, its counter is not known, and its OnStoreLoss
+	// holds. Because says why.
+	ResultUnreadable = "unreadable"
 )
 
 var results = [...]string{
@@ -39,7 +42,7 @@ type Considered struct {
 	// Result is one of the Result constants.
 	Result string
 	// By is the rule that it lost to or that lifted it, and Because what told
-	// the two apart; nil and "" otherwise.
+	// the two apart, or why it is unreadable; nil and "" otherwise.
 	By      *Compiled
 	Because string
 }
@@ -101,9 +104,13 @@ func (ix *Index) Explain(req *Request) Explanation {
 // winners of all groups, and won those that were left.
 func (e *Considered) decide(groups, won []Match) {
 	for i := range won {
-		if won[i].Rule == e.Rule {
-			return
+		if won[i].Rule != e.Rule {
+			continue
 		}
+		if e.Rule.Unreadable != "" {
+			e.Result, e.Because = ResultUnreadable, e.Rule.Unreadable
+		}
+		return
 	}
 	for i := range groups {
 		first := groups[i].Rule

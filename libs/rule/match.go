@@ -75,7 +75,8 @@ func (m *Match) numbers() (n, burst int64, unlimited bool) {
 	return m.Rule.Limit, m.Rule.Burst, m.Rule.Unlimited
 }
 
-// Counter returns the counter to charge. It must not be asked of MissingDeny.
+// Counter returns the counter to charge. It must not be asked of MissingDeny,
+// nor of a rule that is Unreadable.
 func (m *Match) Counter(requestCost int64) limit.Counter {
 	c := m.Rule
 	n := limit.Counter{

@@ -73,6 +73,9 @@ type terms struct {
 	Calendar period.Calendar
 	// Shadow rules are counted and reported, and deny nothing.
 	Shadow bool
+	// Unreadable is why no version of the rule could be read, empty for all
+	// others: it has no counter, and OnStoreLoss holds. See Salvage.
+	Unreadable string
 	// Thresholds is nil where the rule names none. It is not to be changed.
 	Thresholds *rules.Thresholds
 

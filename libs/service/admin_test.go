@@ -16,7 +16,15 @@ import (
 
 // inspected is a room with an admin route and a switch for readiness.
 type inspected struct {
-	away atomic.Bool
+	away     atomic.Bool
+	degraded atomic.Bool
+}
+
+func (r *inspected) Degraded() string {
+	if r.degraded.Load() {
+		return "half of it"
+	}
+	return ""
 }
 
 func (r *inspected) Run(ctx context.Context) error { <-ctx.Done(); return nil }
@@ -82,6 +90,10 @@ func TestAdminAnswers(t *testing.T) {
 	}
 	if status, _ := get(t, client, base+"/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz: %d, want 200", status)
+	}
+	room.degraded.Store(true)
+	if status, body := get(t, client, base+"/readyz"); status != http.StatusOK || !strings.Contains(body, `"degraded":"half of it"`) {
+		t.Errorf("/readyz: %d %s", status, body)
 	}
 	room.away.Store(true)
 	status, body := get(t, client, base+"/readyz")

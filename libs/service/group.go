@@ -171,6 +171,8 @@ type Status struct {
 	Ready bool   `json:"ready"`
 	// Reason says why it is not ready.
 	Reason string `json:"reason,omitempty"`
+	// Degraded says what is wrong although it is ready.
+	Degraded string `json:"degraded,omitempty"`
 }
 
 // Status returns each module's readiness in start order. Safe for concurrent use.
@@ -180,6 +182,8 @@ func (g *Group) Status() []Status {
 		s := Status{Name: m.name, Ready: true}
 		if err := g.readyOf(m); err != nil {
 			s.Ready, s.Reason = false, err.Error()
+		} else if d, ok := m.runner.(Degrader); ok {
+			s.Degraded = d.Degraded()
 		}
 		all = append(all, s)
 	}

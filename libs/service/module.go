@@ -20,6 +20,13 @@ type Readier interface {
 	Ready() error
 }
 
+// Degrader is optional on a Runner. Degraded says what the room does less well
+// than it should although it is ready, empty where nothing is wrong; it is shown
+// in /readyz. It is called often, from any goroutine, and must not block.
+type Degrader interface {
+	Degraded() string
+}
+
 // AdminHandler is optional on a Runner. AdminRoutes registers routes that the
 // admin port mounts below /debug/<module>/; patterns are relative to that
 // ("GET /tables/{topic}").

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -167,6 +168,25 @@ func (b *bench) newTable(sink Sink[int]) *Table[int] {
 	table, err := NewTable(b.cfg, TableOptions[int]{
 		Topic: testTopic, Sink: sink, Log: testLog(b.t),
 		Decode: func(_ string, value []byte) (int, error) { return strconv.Atoi(string(value)) },
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	runUntilEnd(b.t, table.Run)
+	return table
+}
+
+// salvagingTable stands in for bad records that say with what number.
+func (b *bench) salvagingTable(sink Sink[int]) *Table[int] {
+	b.t.Helper()
+	table, err := NewTable(b.cfg, TableOptions[int]{
+		Topic: testTopic, Sink: sink, Log: testLog(b.t),
+		Decode: func(_ string, value []byte) (int, error) { return strconv.Atoi(string(value)) },
+		Salvage: func(_ string, value []byte, _ error) (int, bool) {
+			text, ok := strings.CutPrefix(string(value), "bad ")
+			n, err := strconv.Atoi(text)
+			return n, ok && err == nil
+		},
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -15,6 +15,7 @@ type metrics struct {
 	ready       *prometheus.GaugeVec
 	stale       *prometheus.CounterVec
 	bad         *prometheus.CounterVec
+	unread      *prometheus.GaugeVec
 	rebuilds    *prometheus.CounterVec
 	propagation *prometheus.HistogramVec
 	batches     *prometheus.CounterVec
@@ -50,6 +51,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		ready:    gauge("sluice_table_ready", "1 once the table has equalled a mirror record."),
 		stale:    counter("sluice_table_stale_records_total", "Records older than what was held for their key; ignored."),
 		bad:      counter("sluice_table_bad_records_total", "Records that could not be read; their key keeps its last good value."),
+		unread:   gauge("sluice_table_unread_records", "Live keys of a compacted topic of which no version could be read."),
 		rebuilds: counter("sluice_table_rebuilds_total", "Copies of a topic that could not be continued and were built anew."),
 		propagation: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "sluice_rule_propagation_seconds", Help: "From the commit in Postgres to the table of this process.", Buckets: propagationBuckets,
@@ -59,7 +61,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		outOfRange: counter("sluice_group_lost_positions_total", "Committed offsets that no longer exist: records were deleted before they were read."),
 	}
 	return m, errors.Join(
-		share(reg, &m.records), share(reg, &m.age), share(reg, &m.ready), share(reg, &m.stale), share(reg, &m.bad),
+		share(reg, &m.records), share(reg, &m.age), share(reg, &m.ready), share(reg, &m.stale), share(reg, &m.bad), share(reg, &m.unread),
 		share(reg, &m.rebuilds), share(reg, &m.propagation), share(reg, &m.batches), share(reg, &m.retries), share(reg, &m.outOfRange),
 	)
 }

@@ -49,6 +49,9 @@ type TableOptions[V any] struct {
 	// Decode makes a value of a record; the bytes are the table's. An error
 	// makes the record a bad one: the key keeps its last good value.
 	Decode func(key string, value []byte) (V, error)
+	// Salvage makes a stand-in of a bad record whose key has no good value, where
+	// it can; until there is one, entries and sink have the stand-in. May be nil.
+	Salvage func(key string, value []byte, why error) (V, bool)
 	// Sink may be nil.
 	Sink Sink[V]
 	// Registerer and Log may be nil. Now nil means time.Now.

@@ -22,21 +22,43 @@ type tableCopy[V any] struct {
 	equal, sawMirror bool
 	// bad names the keys whose newest record is not understood, and why.
 	bad map[string]string
+	// unread are the live keys that never had a good value; entries may hold
+	// stand-ins for them.
+	unread map[string]struct{}
 }
 
 func newTableCopy[V any]() *tableCopy[V] {
-	return &tableCopy[V]{entries: map[string]Entry[V]{}, bad: map[string]string{}}
+	return &tableCopy[V]{entries: map[string]Entry[V]{}, bad: map[string]string{}, unread: map[string]struct{}{}}
 }
 
-// set takes a change into the entries. A bad record leaves its key alone.
-func (c *tableCopy[V]) set(ch Change[V], decoded error) {
+// reading is what became of a record's value.
+type reading struct {
+	err      error // nil: it is good
+	salvaged bool  // there is a stand-in for it
+}
+
+// set takes a change into the entries and reports whether they changed. A bad
+// record leaves its key's good value alone.
+func (c *tableCopy[V]) set(ch Change[V], r reading) (changed bool) {
+	_, has := c.entries[ch.Key]
+	_, unread := c.unread[ch.Key]
 	switch {
-	case decoded != nil:
-	case ch.Deleted:
+	case r.err == nil && ch.Deleted:
 		delete(c.entries, ch.Key)
+		delete(c.unread, ch.Key)
+	case r.err == nil:
+		c.entries[ch.Key] = ch.Entry
+		delete(c.unread, ch.Key)
+	case has && !unread:
+		return false
 	default:
+		c.unread[ch.Key] = struct{}{}
+		if !r.salvaged {
+			return false
+		}
 		c.entries[ch.Key] = ch.Entry
 	}
+	return true
 }
 
 // handle takes one record; the follower calls it in topic order.
@@ -64,15 +86,18 @@ func (t *Table[V]) handleRecord(rec *kgo.Record) {
 		Generation: stamp.Generation, Version: stamp.Version,
 		CommittedAt: stamp.CommittedAt, RelayedAt: stamp.RelayedAt, AppliedAt: t.o.Now(),
 	}}
-	var decoded error
+	var got reading
 	if !ch.Deleted {
-		ch.Entry.Value, decoded = t.o.Decode(key, rec.Value)
+		ch.Entry.Value, got.err = t.o.Decode(key, rec.Value)
 	}
-	taken, shown := t.take(ch, rec.Value, decoded)
-	if decoded != nil && taken {
-		t.reportBad(key, rec.Offset, decoded)
+	if got.err != nil && t.o.Salvage != nil {
+		ch.Entry.Value, got.salvaged = t.o.Salvage(key, rec.Value, got.err)
 	}
-	if shown && decoded == nil {
+	taken, shown := t.take(ch, rec.Value, got)
+	if got.err != nil && taken {
+		t.reportBad(key, rec.Offset, got.err)
+	}
+	if shown {
 		t.show(ch)
 	}
 }
@@ -87,7 +112,7 @@ func (t *Table[V]) current() *tableCopy[V] {
 
 // take offers the change to the copies. taken: it was news to the current
 // copy; shown: it changes what is served.
-func (t *Table[V]) take(ch Change[V], value []byte, decoded error) (taken, shown bool) {
+func (t *Table[V]) take(ch Change[V], value []byte, got reading) (taken, shown bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	current := t.current()
@@ -96,21 +121,22 @@ func (t *Table[V]) take(ch Change[V], value []byte, decoded error) (taken, shown
 		t.metrics.stale.WithLabelValues(t.o.Topic).Inc()
 	}
 	taken = outcome == Taken
+	changed := false
 	if taken {
-		current.set(ch, decoded)
-		if decoded == nil {
+		changed = current.set(ch, got)
+		if got.err == nil {
 			delete(current.bad, ch.Key)
 		}
 	}
 	if current == t.served {
-		return taken, taken
+		return taken, changed
 	}
-	return taken, t.takeServed(ch, value, decoded)
+	return taken, t.takeServed(ch, value, got)
 }
 
 // takeServed lets the copy that is still served have what is strictly newer
 // than it knows, so that rebuilding delays no change; t.mu is held.
-func (t *Table[V]) takeServed(ch Change[V], value []byte, decoded error) bool {
+func (t *Table[V]) takeServed(ch Change[V], value []byte, got reading) bool {
 	if t.served == nil {
 		return false
 	}
@@ -120,13 +146,13 @@ func (t *Table[V]) takeServed(ch Change[V], value []byte, decoded error) bool {
 	if t.served.ledger.Apply(ch.Key, ch.Entry.Generation, ch.Entry.Version, value) != Taken {
 		return false
 	}
-	t.served.set(ch, decoded)
-	return true
+	return t.served.set(ch, got)
 }
 
 // show tells the sink and the metrics of a change to what is served.
 func (t *Table[V]) show(ch Change[V]) {
 	t.metrics.records.WithLabelValues(t.o.Topic).Set(float64(t.Len()))
+	t.metrics.unread.WithLabelValues(t.o.Topic).Set(float64(t.Unread()))
 	if !ch.Entry.CommittedAt.IsZero() {
 		t.metrics.propagation.WithLabelValues(t.o.Topic).Observe(max(0, ch.Entry.AppliedAt.Sub(ch.Entry.CommittedAt).Seconds()))
 	}
@@ -139,8 +165,9 @@ func (t *Table[V]) reportBad(key string, offset int64, err error) {
 	t.metrics.bad.WithLabelValues(t.o.Topic).Inc()
 	t.o.Log.Error("record is not understood; its key keeps its last good value", "topic", t.cfg.Topic(t.o.Topic), "key", key, "offset", offset, "error", err)
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.current().bad[key] = err.Error()
+	t.mu.Unlock()
+	t.metrics.unread.WithLabelValues(t.o.Topic).Set(float64(t.Unread()))
 }
 
 // handleMirror compares the copy that is being read with the relay's account.
@@ -190,6 +217,7 @@ func (t *Table[V]) promote(position int64) {
 	t.mu.Unlock()
 	t.metrics.ready.WithLabelValues(t.o.Topic).Set(1)
 	t.metrics.records.WithLabelValues(t.o.Topic).Set(float64(len(entries)))
+	t.metrics.unread.WithLabelValues(t.o.Topic).Set(float64(t.Unread()))
 	if t.o.Sink != nil {
 		t.o.Sink.Replace(entries)
 	}
@@ -204,10 +232,11 @@ func (t *Table[V]) keepGood(next *tableCopy[V]) {
 	}
 	for key := range next.bad {
 		mark, known := next.ledger.Get(key)
-		_, has := next.entries[key]
+		_, unread := next.unread[key]
 		good, had := t.served.entries[key]
-		if known && mark.Live && !has && had {
+		if _, standIn := t.served.unread[key]; known && mark.Live && unread && had && !standIn {
 			next.entries[key] = good
+			delete(next.unread, key)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -53,7 +54,18 @@ func (t *Table[V]) Get(key string) (Entry[V], bool) {
 	return e, ok
 }
 
-// Len is the number of live keys that have a good value.
+// Unread is the number of live keys of which no version could be read; 0
+// before the table is ready.
+func (t *Table[V]) Unread() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.served == nil {
+		return 0
+	}
+	return len(t.served.unread)
+}
+
+// Len is the number of live keys that have a good value, or a stand-in.
 func (t *Table[V]) Len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -94,6 +106,8 @@ type TableState struct {
 	Digest string
 	// Bad names the keys whose newest record is not understood, and why.
 	Bad map[string]string
+	// Unread are those of them of which no version could be read.
+	Unread []string
 	// Trouble says why the table is not current, empty if it is.
 	Trouble string
 }
@@ -105,6 +119,7 @@ func (t *Table[V]) State() TableState {
 	s := TableState{Bad: map[string]string{}, Digest: FormatDigest(0)}
 	if t.served != nil {
 		maps.Copy(s.Bad, t.served.bad)
+		s.Unread = slices.Sorted(maps.Keys(t.served.unread))
 		s.Ready = true
 		s.Count, s.Digest, s.Generation = t.served.ledger.Count(), FormatDigest(t.served.ledger.Sum()), t.served.ledger.Generation()
 	}

@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +99,54 @@ func TestBadRecordCostsOnlyItsKeyAndNotReadiness(t *testing.T) {
 	}
 	b.put("a", 1, 9, "9")
 	eventually(t, "a to heal", func() bool { e, _ := table.Get("a"); return e.Value == 9 && table.State().Bad["a"] == "" })
+}
+
+// A bad record whose key has no good value is stood in for, until it has one; a
+// stand-in never takes the place of a good value, in a new copy neither.
+func TestStandInsHoldUntilAGoodValueComes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.put("good", 1, 1, "1")
+	b.put("good", 1, 2, "bad -7")
+	b.put("new", 1, 3, "bad -8")
+	b.put("lost", 1, 4, "beyond help")
+	b.mirror()
+	sink := &memory{}
+	table := b.salvagingTable(sink)
+	eventually(t, "readiness", func() bool { return table.Ready() == nil })
+	holds := func(want map[string]int, unread ...string) {
+		t.Helper()
+		eventually(t, "the sink to hold what the table does", func() bool {
+			got := map[string]int{}
+			for key, e := range table.Snapshot() {
+				if v, ok := sink.get(key); !ok || v != e.Value {
+					return false
+				}
+				got[key] = e.Value
+			}
+			return maps.Equal(got, want) && slices.Equal(table.State().Unread, unread) && table.Unread() == len(unread)
+		})
+	}
+	holds(map[string]int{"good": 1, "new": -8}, "lost", "new")
+	b.put("new", 1, 5, "bad -9")
+	b.put("lost", 1, 6, "3")
+	holds(map[string]int{"good": 1, "new": -9, "lost": 3}, "new")
+	b.put("new", 1, 7, "4")
+	b.put("later", 1, 8, "bad -1")
+	holds(map[string]int{"good": 1, "new": 4, "lost": 3, "later": -1}, "later")
+	b.remove("later", 1, 9)
+	holds(map[string]int{"good": 1, "new": 4, "lost": 3})
+
+	// The topic comes again, and only the bad record of good is in it.
+	if _, err := b.admin.DeleteTopics(t.Context(), b.cfg.Topic(testTopic)); err != nil {
+		t.Fatal(err)
+	}
+	b.createTopic()
+	b.ledger = Ledger{}
+	b.put("good", 1, 2, "bad -7")
+	b.put("first", 1, 11, "bad -2")
+	b.mirror()
+	holds(map[string]int{"good": 1, "first": -2}, "first")
 }
 
 func TestTopicMadeAgainIsReadAnewWhileTheOldCopyServes(t *testing.T) {

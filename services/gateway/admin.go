@@ -26,7 +26,9 @@ type tableView struct {
 	AgeSeconds *float64          `json:"age,omitempty"`
 	Trouble    string            `json:"trouble,omitempty"`
 	Bad        map[string]string `json:"bad,omitempty"`
-	Entries    []entryView       `json:"entries"`
+	// Unread are those of them of which no version could be read.
+	Unread  []string    `json:"unread,omitempty"`
+	Entries []entryView `json:"entries"`
 }
 
 // entryView is one live key; times in µs since the Unix epoch, 0 is unknown.
@@ -69,7 +71,7 @@ func viewTable[V any](t *stream.Table[V], key string, one bool) tableView {
 	state := t.State()
 	view := tableView{
 		Ready: state.Ready, Generation: state.Generation, Count: state.Count, Digest: state.Digest,
-		Trouble: state.Trouble, Bad: state.Bad, Entries: []entryView{},
+		Trouble: state.Trouble, Bad: state.Bad, Unread: state.Unread, Entries: []entryView{},
 	}
 	const longest = 1 << 62 // Age before any mirror record is longer than this
 	if age := t.Age(); age < longest {

@@ -20,6 +20,7 @@ const (
 	reasonIdentityMissing  = "identity-missing"
 	reasonStoreUnavailable = "store-unavailable"
 	reasonCounterBroken    = "counter-broken"
+	reasonRuleUnreadable   = "rule-unreadable"
 )
 
 // verdict is what was decided, and why.
@@ -63,8 +64,10 @@ func (g *gate) decide(x *exchange) bool {
 	x.verdict = verdict{decision: usage.DecisionAllow, outcome: outcomeAllow}
 	if len(x.matches) > 0 && !x.denyBy(missesIdentity, http.StatusForbidden, reasonIdentityMissing, outcomeDeny) {
 		x.setAsideMissing()
-		g.count(x)
-		g.owe(x)
+		if g.setAsideUnreadable(x); x.verdict.status == 0 {
+			g.count(x)
+			g.owe(x)
+		}
 	}
 	x.judgeShadows()
 	x.ownTime = g.now().Sub(x.start)

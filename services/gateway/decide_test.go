@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 )
 
@@ -306,6 +307,55 @@ func TestBrokenCounterIsItsOwnRulesMatter(t *testing.T) {
 	if book.total() != 1 || book.costs["{t:acme}:t::m:quota"] != 1 {
 		t.Errorf("owed %v, want one unit of the month", book.costs)
 	}
+}
+
+// Of a rule that cannot be read its onStoreLoss holds; the others go on.
+func TestUnreadableRulesAreTheirOwnPolicy(t *testing.T) {
+	t.Parallel()
+	for policy, c := range map[string]struct {
+		status int
+		others string // what stands beside it
+		reason string
+	}{
+		"open":   {200, tenOnce, "rule-unreadable"},
+		"local":  {200, tenOnce, "rule-unreadable"}, // of no limit there is no share
+		"closed": {503, tenOnce, "rule-unreadable"},
+	} {
+		s, _, book := lossy(t, fleet.Place{Live: 1}, standOptions{})
+		s.putUnreadable(fmt.Sprintf(`{"id":"new","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"ofTheFuture"},"onStoreLoss":%q}`, policy))
+		s.putRule(ruleJSON("calls", "tenant", "m", c.others, ""))
+		out := s.explained(`{"tenantId":"acme","path":"/demo/x"}`)
+		a, e := s.get("/demo/x", acme...), s.event()
+		if a.StatusCode != c.status || e.Reason != c.reason || e.RuleID != "new" || e.Algo != "" || book.total() != 0 {
+			t.Errorf("%s: %d, event %+v, owed %v", policy, a.StatusCode, e, book.costs)
+		}
+		if c.status == 503 {
+			if p := a.problem(t); p.Type != problemReducedCapacity || p.Detail != lossOfRule.detail || !reflect.DeepEqual(p.Violated, []string{"new"}) {
+				t.Errorf("%s: %s", policy, a.body)
+			}
+		} else if a.Header.Get(headerDegraded) != "rule" || !strings.HasPrefix(a.Header.Get("RateLimit"), `"calls";r=9`) {
+			t.Errorf("%s: %v", policy, a.Header)
+		}
+		if *out.WouldPass != (c.status == 200) || len(out.Winners) != 2 || out.Rules[len(out.Rules)-1].Result != "unreadable" || out.Winners[1].OnStoreLoss != policy || !strings.Contains(out.Winners[1].Unreadable, "limit.algorithm") {
+			t.Errorf("%s: explained %+v", policy, out)
+		}
+		if other := s.get("/demo/x", "X-Tenant-Id", "globex"); other.StatusCode != 200 || other.Header.Get(headerDegraded) != "" {
+			t.Errorf("%s: another tenant: %d %v", policy, other.StatusCode, other.Header)
+		}
+	}
+}
+
+func (s *stand) putUnreadable(text string) {
+	s.t.Helper()
+	_, err := rule.Decode([]byte(text))
+	if err == nil {
+		s.t.Fatalf("%s can be read", text)
+	}
+	c, ok := rule.Salvage([]byte(text), err)
+	if !ok {
+		s.t.Fatalf("%s cannot be salvaged", text)
+	}
+	s.index.PutCompiled(c)
 }
 
 // brokenKey answers that a counter is broken.

@@ -14,6 +14,9 @@ type explanation struct {
 	Request askedView        `json:"request"`
 	Rules   []consideredView `json:"rules"`
 	Winners []winnerView     `json:"winners"`
+	// Unread are the rules, whomever they concern, of which this gateway could
+	// read no version.
+	Unread []string `json:"unread,omitempty"`
 	// Refused is how the service answers those it does not let in: then no rule
 	// is asked, and nothing is charged.
 	Refused *refusedView `json:"refused,omitempty"`
@@ -73,8 +76,11 @@ type winnerView struct {
 	Remaining    *int64  `json:"remaining,omitempty"`
 	ResetSeconds float64 `json:"resetSeconds,omitempty"`
 	// IdentityMissing: the rule denies requests without the identity.
-	IdentityMissing bool  `json:"identityMissing,omitempty"`
-	WouldPass       *bool `json:"wouldPass,omitempty"`
+	IdentityMissing bool `json:"identityMissing,omitempty"`
+	// Unreadable is why this gateway cannot read the rule; OnStoreLoss holds then.
+	Unreadable  string `json:"unreadable,omitempty"`
+	OnStoreLoss string `json:"onStoreLoss,omitempty"`
+	WouldPass   *bool  `json:"wouldPass,omitempty"`
 }
 
 // explainer answers questions. It finds service, endpoint and winners by the
@@ -88,6 +94,7 @@ type explainer struct {
 	// keyOf and serviceOf find live records by their id and name.
 	keyOf     func(id string) (*apiKey, bool)
 	serviceOf func(name string) (*service, bool)
+	unread    func() []string
 }
 
 func newExplainer(g *gate, index *rule.Index, t *tables, c callers) *explainer {
@@ -101,6 +108,7 @@ func newExplainer(g *gate, index *rule.Index, t *tables, c callers) *explainer {
 			e, ok := t.catalog.Get(name)
 			return e.Value, ok
 		},
+		unread: func() []string { return t.rules.State().Unread },
 	}
 }
 
@@ -128,7 +136,7 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 			Method: req.Method, Path: req.Path, Service: req.Service, Endpoint: req.Endpoint, Demands: target.demands, Cost: req.Cost,
 			TenantID: req.TenantID, UserID: req.UserID, ApplicationID: req.ApplicationID, APIKeyID: req.APIKeyID,
 		},
-		Rules: make([]consideredView, len(found.Considered)), Winners: make([]winnerView, len(found.Matches)),
+		Rules: make([]consideredView, len(found.Considered)), Winners: make([]winnerView, len(found.Matches)), Unread: x.unread(),
 	}
 	for i := range found.Considered {
 		out.Rules[i] = viewConsidered(&found.Considered[i])
@@ -150,6 +158,11 @@ func (x *explainer) peek(ctx context.Context, cost int64, matches []rule.Match, 
 		out.Winners[i] = viewWinner(m, cost)
 		if m.MissingDeny {
 			passes = passes && m.Rule.Shadow
+			continue
+		}
+		if m.Rule.Unreadable != "" {
+			out.Winners[i].Unreadable, out.Winners[i].OnStoreLoss = m.Rule.Unreadable, m.Rule.OnStoreLoss
+			passes = passes && (m.Rule.Shadow || m.Rule.OnStoreLoss != rules.StoreLossClosed)
 			continue
 		}
 		look := m.Counter(0)
@@ -183,7 +196,7 @@ func (w *winnerView) show(state *limit.State, c *limit.Counter) bool {
 func viewWinner(m *rule.Match, cost int64) winnerView {
 	w := winnerView{
 		ID: m.Rule.ID, Mode: m.Rule.Mode, Subject: m.Subject(), Metric: m.Rule.Metric,
-		Algorithm: m.Rule.Algorithm.String(), Cost: m.Cost(cost), IdentityMissing: m.MissingDeny,
+		Algorithm: algorithmName(m.Rule), Cost: m.Cost(cost), IdentityMissing: m.MissingDeny,
 	}
 	if m.Override != nil {
 		w.Override = m.Override.ID
@@ -205,8 +218,19 @@ func viewConsidered(c *rule.Considered) consideredView {
 
 // horizon is the window of a rate or the calendar of a quota.
 func horizon(r *rule.Compiled) string {
+	if r.Unreadable != "" {
+		return ""
+	}
 	if r.Algorithm.Quota() {
 		return r.Calendar.String()
 	}
 	return r.Window.Truncate(time.Second).String()
+}
+
+// algorithmName is empty where it could not be read.
+func algorithmName(r *rule.Compiled) string {
+	if r.Unreadable != "" {
+		return ""
+	}
+	return r.Algorithm.String()
 }

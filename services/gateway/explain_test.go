@@ -29,6 +29,7 @@ func (s *stand) explainer() *explainer {
 	return &explainer{
 		gate: s.gate, index: s.index, callers: allowed, ready: s.gate.tables,
 		keyOf:     func(id string) (*apiKey, bool) { k := s.gate.keys.byID[id]; return k, k != nil },
+		unread:    func() []string { return nil },
 		serviceOf: func(name string) (*service, bool) { v := s.gate.routes.services[name]; return v, v != nil },
 	}
 }

@@ -179,7 +179,7 @@ func TestForeignKeyInRedisIsThatRulesMatterAlone(t *testing.T) {
 	if err := client.SAdd(t.Context(), found[0], "not a counter").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if a := ask(); a.StatusCode != 200 || a.Header.Get(headerDegraded) != "store" {
+	if a := ask(); a.StatusCode != 200 || a.Header.Get(headerDegraded) != "counter" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
 	if a := ask(); a.StatusCode != 429 {

@@ -47,7 +47,7 @@ func (g *gate) event(x *exchange, status int) usage.Event {
 		e.Endpoint = x.endpoint.path
 	}
 	if r := x.verdict.decisive; r != nil {
-		e.RuleID, e.Algo = r.ID, r.Algorithm.String()
+		e.RuleID, e.Algo = r.ID, algorithmName(r)
 	}
 	return e
 }

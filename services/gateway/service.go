@@ -118,6 +118,10 @@ func (s *Service) Ready() error {
 	return errors.Join(s.tables.ready(), s.counters.check.ready())
 }
 
+// Degraded says which rules are not in force as they were written, empty where
+// all are. It does not make the gateway unready: the others hold.
+func (s *Service) Degraded() string { return s.tables.degraded() }
+
 // Addr is the address clients connect to, empty before Run has opened it.
 func (s *Service) Addr() string { return s.server.addr() }
 

@@ -45,19 +45,21 @@ func newTables(cfg stream.Config, to sinks, reg prometheus.Registerer, log *slog
 	from := tablesFrom{cfg, reg, log, now}
 	var t tables
 	var errs [4]error
-	t.rules, errs[0] = openTable(from, rules.Topic, decodeRule, ruleSink{to.index})
-	t.overrides, errs[1] = openTable(from, overrides.Topic, decodeOverride, overrideSink{to.index})
-	t.catalog, errs[2] = openTable(from, catalog.Topic, decodeService, to.routes)
-	t.keys, errs[3] = openTable(from, keys.Topic, decodeKey, to.keys)
+	t.rules, errs[0] = openTable(from, rules.Topic, decodeRule, salvageRule, ruleSink{to.index})
+	t.overrides, errs[1] = openTable(from, overrides.Topic, decodeOverride, nil, overrideSink{to.index})
+	t.catalog, errs[2] = openTable(from, catalog.Topic, decodeService, nil, to.routes)
+	t.keys, errs[3] = openTable(from, keys.Topic, decodeKey, nil, to.keys)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	return &t, nil
 }
 
-func openTable[V any](from tablesFrom, topic string, decode func(string, []byte) (V, error), sink stream.Sink[V]) (*stream.Table[V], error) {
+func openTable[V any](
+	from tablesFrom, topic string, decode func(string, []byte) (V, error), salvage func(string, []byte, error) (V, bool), sink stream.Sink[V],
+) (*stream.Table[V], error) {
 	t, err := stream.NewTable(from.cfg, stream.TableOptions[V]{
-		Topic: topic, Decode: decode, Sink: sink, Registerer: from.reg, Log: from.log, Now: from.now,
+		Topic: topic, Decode: decode, Salvage: salvage, Sink: sink, Registerer: from.reg, Log: from.log, Now: from.now,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("table of %s: %w", topic, err)
@@ -82,6 +84,21 @@ func decodeRule(id string, value []byte) (*rule.Compiled, error) {
 		return nil, fmt.Errorf("record %q holds rule %q", id, c.ID)
 	}
 	return c, nil
+}
+
+// salvageRule stands in for a rule of which no version could be read.
+func salvageRule(id string, value []byte, why error) (*rule.Compiled, bool) {
+	c, ok := rule.Salvage(value, why)
+	return c, ok && c.ID == id
+}
+
+// degraded says what is not in force as it was written, empty where all is.
+func (t *tables) degraded() string {
+	n := t.rules.Unread()
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d rules cannot be read by this build: GET /debug/gateway/tables/%s names them", n, rules.Topic)
 }
 
 // decodeOverride reads one record of overrides.v1.

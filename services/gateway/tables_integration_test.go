@@ -83,6 +83,29 @@ func TestABadRuleDisturbsNoOther(t *testing.T) {
 	}
 }
 
+// Of a rule of which no version could be read its onStoreLoss holds, it is told
+// of, and a version that can be read puts an end to that.
+func TestAnUnreadableRulesPolicyHolds(t *testing.T) {
+	t.Parallel()
+	d := onSharedKafka(t)
+	addr, prefix := servertest.Redis(t)
+	text := strings.Replace(tenantRule("new", "acme", 1), `"limit":{`, `"onStoreLoss":"closed","limit":{`, 1)
+	d.record(rules.Topic, "new", []byte(strings.Replace(text, "fixedWindow", "ofTheFuture", 1)))
+	d.mirror(rules.Topic)
+	g := d.runReady("gw", addr, prefix, nil)
+	if got, other := g.get(t, "acme"), g.get(t, "globex"); got != 503 || other != 200 {
+		t.Errorf("its tenant is answered %d, another %d", got, other)
+	}
+	if view := tableOf(t, g.Service, rules.Topic); len(view.Unread) != 1 || view.Unread[0] != "new" || !strings.Contains(g.Degraded(), "1 rules cannot be read") {
+		t.Errorf("unread %v, degraded %q", view.Unread, g.Degraded())
+	}
+	d.putRule(text)
+	servertest.Eventually(t, patience, "the rule to be read", func() bool { return g.Degraded() == "" })
+	if first, second := g.get(t, "acme"), g.get(t, "acme"); first != 200 || second != 429 {
+		t.Errorf("its tenant is then answered %d, %d", first, second)
+	}
+}
+
 func (r *running) get(t *testing.T, tenant string) int {
 	t.Helper()
 	return do(t, http.MethodGet, r.base+"/demo/x", "X-Tenant-Id", tenant).StatusCode

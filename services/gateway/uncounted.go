@@ -40,6 +40,26 @@ var (
 	}
 )
 
+// lossOfRule is of a rule that this build cannot read (a newer control plane's,
+// say): it has no counter here.
+var lossOfRule = &loss{
+	reason: reasonRuleUnreadable, degraded: "rule", detail: "A policy cannot be read by this gateway, and forbids to go on without it.",
+}
+
+// setAsideUnreadable lets rules that could not be read say what their loss
+// means, and takes them away. What they let pass is not owed: nobody knows to
+// what counter.
+func (g *gate) setAsideUnreadable(x *exchange) {
+	unreadable := func(m rule.Match) bool { return m.Rule.Unreadable != "" }
+	if !slices.ContainsFunc(x.matches, unreadable) {
+		return
+	}
+	lost := slices.DeleteFunc(slices.Clone(x.matches), func(m rule.Match) bool { return !unreadable(m) })
+	if g.fallBack(x, lost, lossOfRule); x.verdict.status == 0 {
+		x.matches = slices.DeleteFunc(x.matches, unreadable)
+	}
+}
+
 // fallBack applies the strictest onStoreLoss of the rules whose counters cannot
 // be asked: closed before local, and local before open. A quota of 0 denies
 // also then: 403 goes before 503. Shadow rules have no part in it.
@@ -71,7 +91,8 @@ func (g *gate) share(x *exchange, lost []rule.Match, why *loss) bool {
 		counters []limit.Counter
 	)
 	for i := range lost {
-		if lost[i].Rule.OnStoreLoss == rules.StoreLossLocal {
+		// Of a limit that could not be read no share can be had: open then.
+		if lost[i].Rule.OnStoreLoss == rules.StoreLossLocal && lost[i].Rule.Unreadable == "" {
 			local, counters = append(local, lost[i]), append(counters, lost[i].Counter(x.cost))
 		}
 	}

@@ -47,6 +47,7 @@ type explainAnswer struct {
 		ID, Mode, Counter, Algorithm, Override string
 		Cost, Limit                            int64
 		Unlimited, IdentityMissing             bool
+		Unreadable, OnStoreLoss                string
 		Remaining                              *int64
 		ResetSeconds                           float64
 		WouldPass                              *bool
@@ -55,6 +56,7 @@ type explainAnswer struct {
 		Status        int
 		Title, Detail string
 	}
+	Unread    []string
 	WouldPass *bool
 	Trouble   string
 }
@@ -124,7 +126,10 @@ func (a *explainAnswer) print(w io.Writer) error {
 		scope := strings.TrimSpace(e.Scope.Service + " " + e.Scope.Endpoint)
 		result := e.Result
 		if e.By != "" {
-			result += " to " + e.By + ": " + e.Because
+			result += " to " + e.By
+		}
+		if e.Because != "" {
+			result += ": " + e.Because
 		}
 		if e.Mode == rules.ModeShadow {
 			result += " (shadow)"
@@ -137,6 +142,9 @@ func (a *explainAnswer) print(w io.Writer) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	if len(a.Unread) > 0 {
+		fmt.Fprintf(w, "\nthis gateway cannot read these rules: %s\n", strings.Join(a.Unread, ", "))
 	}
 	switch {
 	case a.Refused != nil:
@@ -161,6 +169,8 @@ func (a *explainAnswer) winner(i int) []string {
 		left = fmt.Sprintf("%d of %d, reset in %.0f s", *v.Remaining, v.Limit, v.ResetSeconds)
 	}
 	switch {
+	case v.Unreadable != "":
+		left, passes = "-", "cannot be read there; onStoreLoss "+v.OnStoreLoss+" holds"
 	case v.IdentityMissing:
 		left, passes = "-", "no: the identity is missing"
 	case v.WouldPass != nil && *v.WouldPass:

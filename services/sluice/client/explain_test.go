@@ -14,7 +14,8 @@ import (
 const explainBody = `{"request":{"method":"GET","path":"/demo/hello","service":"demo","endpoint":"GET /demo/hello","cost":2},
 "rules":[{"id":"a","version":7,"subject":{"kind":"tenant","value":"*"},"metric":"m","horizon":"1m0s","mode":"enforce","result":"won"},
 {"id":"b","version":8,"subject":{"kind":"tenant","value":"*"},"scope":{"service":"demo"},"metric":"m","horizon":"1m0s","mode":"shadow","result":"lost","by":"a","because":"smaller id"}],
-"winners":[{"id":"a","mode":"enforce","subject":"acme","metric":"m","counter":"{t:acme}:t::m:gcra:60","algorithm":"GCRA","override":"tenant:acme:m","cost":2,"limit":30,"remaining":1,"resetSeconds":12.4,"wouldPass":false}],
+"winners":[{"id":"a","mode":"enforce","subject":"acme","metric":"m","counter":"{t:acme}:t::m:gcra:60","algorithm":"GCRA","override":"tenant:acme:m","cost":2,"limit":30,"remaining":1,"resetSeconds":12.4,"wouldPass":false},
+{"id":"c","mode":"enforce","metric":"m","unreadable":"limit.algorithm is new","onStoreLoss":"closed"}],"unread":["c","d"],
 "wouldPass":false}`
 
 func TestExplainPrintsWhatTheGatewaySays(t *testing.T) {
@@ -50,6 +51,7 @@ func TestExplainPrintsWhatTheGatewaySays(t *testing.T) {
 	for _, says := range []string{
 		"GET /demo/hello → service demo, endpoint GET /demo/hello, cost 2", "lost to a: smaller id (shadow)",
 		"1 of 30, reset in 12 s", "tenant:acme:m", "no: costs 2", "would be denied",
+		"cannot be read there; onStoreLoss closed holds", "this gateway cannot read these rules: c, d",
 	} {
 		if !strings.Contains(table, says) {
 			t.Errorf("%q is not in\n%s", says, table)
