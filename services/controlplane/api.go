@@ -69,6 +69,7 @@ func (s *Service) registerAll() huma.API {
 	registerResource(s, api, overrideResource())
 	registerResource(s, api, serviceResource())
 	registerResource(s, api, s.customerResource())
+	s.registerCustomerList(api)
 	registerResource(s, api, s.planResource())
 	s.registerPlanVersions(api)
 	s.registerMoves(api)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-platform/sluice/libs/usagestore"
@@ -47,15 +48,22 @@ func testConfig() controlplane.Config {
 // newAPI builds a control plane over a database; an empty dsn is one that is away.
 func newAPI(t testing.TB, dsn string) *controlplane.Service {
 	t.Helper()
-	return newAPIWith(t, dsn, controlplane.Deps{})
+	return newAPIWith(t, dsn, controlplane.Deps{}, nil)
 }
 
-func newAPIWith(t testing.TB, dsn string, deps controlplane.Deps) *controlplane.Service {
+// newAPIWith takes what else the control plane is handed, and who watches its
+// statements, nil for nobody.
+func newAPIWith(t testing.TB, dsn string, deps controlplane.Deps, tracer pgx.QueryTracer) *controlplane.Service {
 	t.Helper()
 	if dsn == "" {
 		dsn = "postgres://nobody@127.0.0.1:1/none?sslmode=disable&connect_timeout=1"
 	}
-	pool, err := pgxpool.New(t.Context(), dsn)
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.ConnConfig.Tracer = tracer
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

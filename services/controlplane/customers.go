@@ -11,19 +11,15 @@ import (
 	"github.com/sluice-platform/sluice/schemas/sales"
 )
 
-// customerList narrows nothing.
-type customerList struct{ PageInput }
-
-func (customerList) filters() []filter { return nil }
-
-func (s *Service) customerResource() resource[sales.Customer, customerList] {
-	return resource[sales.Customer, customerList]{
+func (s *Service) customerResource() resource[sales.Customer, PageInput] {
+	return resource[sales.Customer, PageInput]{
 		entity: customerEntity, path: "/v1/customers", item: "customer", keyField: "id",
 		key:       func(c *sales.Customer) *string { return &c.ID },
 		version:   func(c *sales.Customer) *int64 { return &c.Version },
 		validate:  func(c sales.Customer) []FieldError { return bodyErrors(plan.ValidateCustomer(c)) },
 		normalize: func(c sales.Customer) sales.Customer { return c },
 		then:      s.customerChanged,
+		ownList:   true,
 	}
 }
 

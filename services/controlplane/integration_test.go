@@ -41,7 +41,7 @@ func newWorldWith(t *testing.T, deps controlplane.Deps) world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close(context.Background()) })
-	return world{newAPIWith(t, dsn, deps), dsn, db}
+	return world{newAPIWith(t, dsn, deps, nil), dsn, db}
 }
 
 // must does a request and holds its status.

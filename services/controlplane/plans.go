@@ -13,13 +13,8 @@ import (
 	"github.com/sluice-platform/sluice/schemas/sales"
 )
 
-// planList narrows nothing; there are few plans.
-type planList struct{ PageInput }
-
-func (planList) filters() []filter { return nil }
-
-func (s *Service) planResource() resource[sales.Plan, planList] {
-	return resource[sales.Plan, planList]{
+func (s *Service) planResource() resource[sales.Plan, PageInput] {
+	return resource[sales.Plan, PageInput]{
 		entity: planEntity, path: "/v1/plans", item: "plan", keyField: "id",
 		key:       func(p *sales.Plan) *string { return &p.ID },
 		version:   func(p *sales.Plan) *int64 { return &p.Version },

@@ -50,6 +50,8 @@ type listInput interface {
 
 func (p PageInput) page() PageInput { return p }
 
+func (PageInput) filters() []filter { return nil }
+
 // operations are one resource's handlers.
 type operations[T any, L listInput] struct {
 	*Service
