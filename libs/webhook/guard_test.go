@@ -51,7 +51,7 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 
 func TestAllowedRangesAreReached(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{Allow: []string{"10.1.0.0/16", "fd00::/8", "::ffff:10.2.0.0/120"}, Timeout: time.Second}, nil)
+	s, err := New(Config{Allow: []string{"10.1.0.0/16", "fd00::/8", "::ffff:10.2.0.0/120"}, Timeout: time.Second, GiveUpAfter: time.Hour}, nil)
 	if err == nil {
 		for _, addr := range []string{"10.1.2.3", "::ffff:10.1.2.3", "fd00::1"} {
 			if err := s.guard.check(netip.MustParseAddr(addr)); err != nil {
@@ -119,7 +119,7 @@ func TestNameThatLeadsInsideIsRefusedWhenItIsDialled(t *testing.T) {
 // open is a sender that may reach the tests' own servers.
 func open(t *testing.T, timeout time.Duration) *Sender {
 	t.Helper()
-	s, err := New(Config{Allow: []string{"127.0.0.0/8"}, AllowHTTP: true, Timeout: timeout}, nil)
+	s, err := New(Config{Allow: []string{"127.0.0.0/8"}, AllowHTTP: true, Timeout: timeout, GiveUpAfter: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,5 +200,8 @@ func withoutURL(err error) error {
 	return err
 }
 
+// GiveUpAfter is how long a delivery is tried again.
+func (s *Sender) GiveUpAfter() time.Duration { return s.cfg.GiveUpAfter }
+
 // Close lets go of idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }

@@ -73,7 +73,7 @@ func TestVerifyTakesEitherSecretAndNothingElse(t *testing.T) {
 
 func TestSealedSecretOpensForItsWebhookWithAnyKeyOfTheRing(t *testing.T) {
 	t.Parallel()
-	old, err := New(Config{Keys: []service.Secret{key("k1", 'a')}, Timeout: time.Second}, nil)
+	old, err := New(Config{Keys: []service.Secret{key("k1", 'a')}, Timeout: time.Second, GiveUpAfter: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestSealedSecretOpensForItsWebhookWithAnyKeyOfTheRing(t *testing.T) {
 	if _, again, _ := old.NewSecret("wh_1"); again == sealed {
 		t.Fatal("two secrets are sealed alike")
 	}
-	rotated, err := New(Config{Keys: []service.Secret{key("k2", 'b'), key("k1", 'a')}, Timeout: time.Second}, nil)
+	rotated, err := New(Config{Keys: []service.Secret{key("k2", 'b'), key("k1", 'a')}, Timeout: time.Second, GiveUpAfter: time.Hour}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +113,15 @@ func TestSealedSecretOpensForItsWebhookWithAnyKeyOfTheRing(t *testing.T) {
 
 func TestConfigurationIsRefusedByKeyAndNeverShown(t *testing.T) {
 	t.Parallel()
-	good := func() Config { return Config{Keys: []service.Secret{key("k1", 'a')}, Timeout: time.Second} }
+	good := func() Config {
+		return Config{Keys: []service.Secret{key("k1", 'a')}, Timeout: time.Second, GiveUpAfter: time.Hour}
+	}
 	for says, spoil := range map[string]func(*Config){
-		"webhooks.keys[1]: must be id:base64": func(c *Config) { c.Keys = append(c.Keys, "k2:c2hvcnQ=") },
-		"webhooks.keys[0]: must be id:base64": func(c *Config) { c.Keys[0] = c.Keys[0][3:] },
-		"webhooks.keys[1]: the id k1 is used": func(c *Config) { c.Keys = append(c.Keys, key("k1", 'b')) },
-		`webhooks.allow[0]: "10.0.0.1" is no`: func(c *Config) { c.Allow = []string{"10.0.0.1"} },
-		"webhooks.timeout must be positive":   func(c *Config) { c.Timeout = 0 },
+		"webhooks.keys[1]: must be id:base64":                        func(c *Config) { c.Keys = append(c.Keys, "k2:c2hvcnQ=") },
+		"webhooks.keys[0]: must be id:base64":                        func(c *Config) { c.Keys[0] = c.Keys[0][3:] },
+		"webhooks.keys[1]: the id k1 is used":                        func(c *Config) { c.Keys = append(c.Keys, key("k1", 'b')) },
+		`webhooks.allow[0]: "10.0.0.1" is no`:                        func(c *Config) { c.Allow = []string{"10.0.0.1"} },
+		"webhooks.timeout and webhooks.giveUpAfter must be positive": func(c *Config) { c.Timeout = 0 },
 	} {
 		c := good()
 		spoil(&c)

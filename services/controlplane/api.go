@@ -75,6 +75,7 @@ func (s *Service) registerAll() huma.API {
 	s.registerMoves(api)
 	s.registerSubscriptions(api)
 	s.registerKeys(api)
+	s.registerWebhooks(api)
 	s.registerAudit(api)
 	s.registerUsage(api)
 	describe(api.OpenAPI().Components.Schemas)

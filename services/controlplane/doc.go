@@ -23,6 +23,8 @@
 //     (sale.go). A rule or override that a subscription wrote is changed by that
 //     subscription alone (owner.go).
 //   - An API key is never stored; its hash is neither shown nor audited.
+//   - A webhook's secret is answered once and stored sealed, apart from its
+//     document.
 //   - A mistake of the caller is a 4xx that names the field; a database that
 //     is away is 503 with Retry-After; 500 is a bug.
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/usagestore"
+	"github.com/sluice-platform/sluice/libs/webhook"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -39,6 +40,9 @@ type Deps struct {
 	// known of them are keeper's checkpoints. KeyPrefix begins their keys.
 	Redis     redis.UniversalClient
 	KeyPrefix string
+	// Webhooks seals webhooks' secrets and tests a webhook; nil can seal none, so
+	// that none can be created.
+	Webhooks *webhook.Sender
 	// Log, Registerer and Now default to slog.Default, a registry of its own
 	// and time.Now.
 	Log        *slog.Logger
@@ -68,6 +72,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, errors.New("controlplane needs a database pool and a usage store")
 	}
 	deps = deps.withDefaults()
+	if deps.Webhooks == nil {
+		var err error
+		if deps.Webhooks, err = webhook.New(webhook.DefaultConfig(), deps.Now); err != nil {
+			return nil, fmt.Errorf("controlplane: %w", err)
+		}
+	}
 	tokens, err := newTokenTable(cfg.Tokens)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane config: %w", err)

@@ -39,6 +39,7 @@ var (
 	planEntity     = entity{kind: "plan", table: "plans", counted: true}
 
 	subscriptionEntity = entity{kind: "subscription", table: "subscriptions"}
+	webhookEntity      = entity{kind: "webhook", table: "webhooks"}
 )
 
 // record is a live row. document is the jsonb as Postgres writes it.

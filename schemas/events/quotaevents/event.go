@@ -24,6 +24,8 @@ const (
 	SpecVersion = "1.0"
 	// ContentType is of the data.
 	ContentType = "application/json"
+	// StructuredContentType is of an Event as JSON.
+	StructuredContentType = "application/cloudevents+json"
 )
 
 // Headers of a record, after the Kafka protocol binding of CloudEvents 1.0:
