@@ -74,22 +74,24 @@ func (c *RedisCluster) Addrs() (all []string) {
 	return all
 }
 
-// BeginMove begins to move a slot from one node to another: keys that are not there yet are made on the second.
-func (c *RedisCluster) BeginMove(t testing.TB, slot, from, to int) {
+// Move gives a slot and its keys to another node, as redis-cli --cluster reshard does: meanwhile keys that are not
+// there yet are made on the second node, and calls on keys of which some have moved are refused.
+func (c *RedisCluster) Move(t testing.TB, slot, from, to int) {
 	t.Helper()
 	text(t, c.Clients[to], "cluster", "setslot", slot, "importing", c.ids[from])
 	text(t, c.Clients[from], "cluster", "setslot", slot, "migrating", c.ids[to])
-}
-
-// MoveKey moves one key of such a slot.
-func (c *RedisCluster) MoveKey(t testing.TB, key string, from, to int) {
-	t.Helper()
-	text(t, c.Clients[from], "migrate", "127.0.0.1", c.Nodes[to].Port(), key, 0, 1000)
-}
-
-// EndMove gives the slot to the second node.
-func (c *RedisCluster) EndMove(t testing.TB, slot, to int) {
-	t.Helper()
+	for {
+		keys, err := c.Clients[from].ClusterGetKeysInSlot(t.Context(), slot, 10).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(keys) == 0 {
+			break
+		}
+		for _, key := range keys {
+			text(t, c.Clients[from], "migrate", "127.0.0.1", c.Nodes[to].Port(), key, 0, 1000)
+		}
+	}
 	text(t, c.Clients[to], "cluster", "setslot", slot, "node", c.ids[to])
 	for i, client := range c.Clients {
 		if i != to {

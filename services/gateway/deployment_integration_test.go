@@ -35,7 +35,7 @@ const patience = 30 * time.Second
 // deployment is Kafka with the topics, and a test's own relay: it publishes
 // what a test says, with mirror records.
 type deployment struct {
-	t        *testing.T
+	t        testing.TB
 	stream   stream.Config
 	client   *kgo.Client
 	upstream *httptest.Server
@@ -74,7 +74,7 @@ func (l *lockedLog) String() string {
 	return l.buf.String()
 }
 
-func newDeployment(t *testing.T, brokers []string, prefix string) *deployment {
+func newDeployment(t testing.TB, brokers []string, prefix string) *deployment {
 	t.Helper()
 	d := &deployment{
 		t: t, stream: stream.Config{Brokers: brokers, TopicPrefix: prefix, ClientID: "gateway-test"},
@@ -98,7 +98,7 @@ func newDeployment(t *testing.T, brokers []string, prefix string) *deployment {
 
 // onSharedKafka deploys on the shared broker with the demo service in the
 // catalog and every topic mirrored.
-func onSharedKafka(t *testing.T) *deployment {
+func onSharedKafka(t testing.TB) *deployment {
 	t.Helper()
 	brokers, prefix := servertest.Kafka(t)
 	d := newDeployment(t, brokers, prefix)

@@ -39,7 +39,7 @@ const (
 
 // fault is one row of the table: what happens to Redis, and how it ends.
 type fault struct {
-	begin, end func(t *testing.T, f *faulty)
+	begin, end func(t testing.TB, f *faulty)
 	looks      away
 	// forgets: the counters are lost with it.
 	forgets bool
@@ -51,36 +51,36 @@ var faults = map[string]fault{
 	"100 ms":       {toxic(`{"type":"latency","attributes":{"latency":100}}`), noToxics, fullyAway, false},
 	"READONLY":     {command("replicaof", "127.0.0.1", "1"), command("replicaof", "no", "one"), fullyAway, false},
 	"OOM":          {command("config", "set", "maxmemory", "1"), command("config", "set", "maxmemory", "0"), fullyAway, false},
-	"script flush": {command("script", "flush"), func(*testing.T, *faulty) {}, neverAway, false},
-	"flushall":     {command("flushall"), func(*testing.T, *faulty) {}, neverAway, true},
+	"script flush": {command("script", "flush"), func(testing.TB, *faulty) {}, neverAway, false},
+	"flushall":     {command("flushall"), func(testing.TB, *faulty) {}, neverAway, true},
 	"paused": {
-		func(t *testing.T, f *faulty) { must(t, f.server.Pause()) },
-		func(t *testing.T, f *faulty) { must(t, f.server.Resume()) }, fullyAway, false,
+		func(t testing.TB, f *faulty) { must(t, f.server.Pause()) },
+		func(t testing.TB, f *faulty) { must(t, f.server.Resume()) }, fullyAway, false,
 	},
 	"killed": {
-		func(_ *testing.T, f *faulty) { f.server.Kill() },
-		func(t *testing.T, f *faulty) { must(t, f.server.Start(t.Context())) }, fullyAway, true,
+		func(_ testing.TB, f *faulty) { f.server.Kill() },
+		func(t testing.TB, f *faulty) { must(t, f.server.Start(t.Context())) }, fullyAway, true,
 	},
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func toxic(text string) func(*testing.T, *faulty) {
-	return func(t *testing.T, f *faulty) {
+func toxic(text string) func(testing.TB, *faulty) {
+	return func(t testing.TB, f *faulty) {
 		_, err := f.proxy.Toxics.AddToxicJson(strings.NewReader(text))
 		must(t, err)
 	}
 }
 
-func noToxics(t *testing.T, f *faulty) { f.proxy.Toxics.ResetToxics(t.Context()) }
+func noToxics(t testing.TB, f *faulty) { f.proxy.Toxics.ResetToxics(t.Context()) }
 
-func command(args ...any) func(*testing.T, *faulty) {
-	return func(t *testing.T, f *faulty) {
+func command(args ...any) func(testing.TB, *faulty) {
+	return func(t testing.TB, f *faulty) {
 		admin := redis.NewClient(&redis.Options{Addr: f.server.Addr()})
 		defer admin.Close()
 		must(t, admin.Do(t.Context(), args...).Err())
@@ -107,19 +107,24 @@ type sample struct {
 	left     int64 // remaining, -1 where it is not told
 }
 
-func newFaulty(t *testing.T, d *deployment, id string) *faulty {
+func newFaulty(t testing.TB, d *deployment, id string) *faulty {
 	t.Helper()
 	f := &faulty{server: servertest.StartRedis(t)}
-	proxies := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
-	f.proxy = toxiproxy.NewProxy(proxies, id, "127.0.0.1:0", f.server.Addr())
-	must(t, f.proxy.Start())
-	t.Cleanup(f.proxy.Stop)
+	f.behindProxy(t, id)
 	f.gate = d.runReady(id, f.proxy.Listen, "", func(c *Config) { c.Store = DefaultConfig().Store; c.Store.KeyPrefix = "" })
 	return f
 }
 
+func (f *faulty) behindProxy(t testing.TB, name string) {
+	t.Helper()
+	proxies := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
+	f.proxy = toxiproxy.NewProxy(proxies, name, "127.0.0.1:0", f.server.Addr())
+	must(t, f.proxy.Start())
+	t.Cleanup(f.proxy.Stop)
+}
+
 // withPolicies puts a service and a rule for each policy.
-func withPolicies(t *testing.T) *deployment {
+func withPolicies(t testing.TB) *deployment {
 	d := onSharedKafka(t)
 	for _, p := range policiesUnderTest {
 		d.put(catalog.Topic, p, catalog.Service{Name: p, Prefix: "/" + p + "/", Upstreams: []catalog.Upstream{{URL: d.upstream.URL}}})
@@ -130,7 +135,7 @@ func withPolicies(t *testing.T) *deployment {
 }
 
 // ask asks for one policy's service and keeps what came of it.
-func (f *faulty) ask(t *testing.T, policy string) sample {
+func (f *faulty) ask(t testing.TB, policy string) sample {
 	t.Helper()
 	s := sample{policy: policy, asked: time.Now(), left: -1}
 	a := do(t, http.MethodGet, f.gate.base+"/"+policy+"/x", "X-Tenant-Id", "acme")
@@ -145,7 +150,7 @@ func (f *faulty) ask(t *testing.T, policy string) sample {
 }
 
 // load asks for all policies, a few clients at a modest pace, until stopped.
-func (f *faulty) load(t *testing.T) (stop func()) {
+func (f *faulty) load(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
@@ -206,54 +211,74 @@ func TestFaultsOfRedis(t *testing.T) {
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			f := newFaulty(t, d, "gw-"+url.PathEscape(name))
-			stop := f.load(t)
-			defer stop()
-			servertest.Eventually(t, patience, "a quiet start", func() bool { return whole(f.since(time.Time{}), 20) })
-			quiet := p99(f.since(time.Time{}))
-			began := time.Now()
-			fault.begin(t, f)
-			settled := began.Add(300 * time.Millisecond) // the breaker has opened by then
-			servertest.Eventually(t, patience, "answers during the fault", func() bool { return len(f.since(settled)) > 150 })
-			during := f.since(settled)
-			ended := time.Now()
-			fault.end(t, f)
-			back := time.Time{}
-			servertest.Eventually(t, patience, "answers after the fault", func() bool {
-				back = time.Now()
-				return whole(f.since(ended), 5)
-			})
-			stop()
-			t.Logf("p99 %s quiet, %s while away (aim: 10ms more), back %s after the end (aim: 2s)", quiet, p99(during), back.Sub(ended))
-			f.check(t, fault, during, quiet, back.Sub(ended))
+			r := f.run(t, fault, 300*time.Millisecond)
+			t.Logf("p99 %s quiet, %s while away (aim: 10ms more), back %s after the end (aim: 2s)", p99(r.quiet), p99(r.during), r.back)
+			f.check(t, fault, r)
 			f.checkCharged(t, fault)
 		})
 	}
 }
 
+// course is how a fault went.
+type course struct {
+	quiet, during []sample
+	opened        time.Time // the breaker has opened by then
+	back          time.Duration
+}
+
+// run loads the gateway before, during and after a fault.
+func (f *faulty) run(t testing.TB, fault fault, opens time.Duration) course {
+	t.Helper()
+	stop := f.load(t)
+	defer stop()
+	servertest.Eventually(t, patience, "a quiet start", func() bool { return whole(f.since(time.Time{}), 20) })
+	r := course{quiet: f.since(time.Time{})}
+	began := time.Now()
+	fault.begin(t, f)
+	r.opened = began.Add(opens)
+	servertest.Eventually(t, patience, "answers during the fault", func() bool { return len(f.since(r.opened)) > 150 })
+	r.during = f.since(began)
+	ended := time.Now()
+	fault.end(t, f)
+	servertest.Eventually(t, patience, "answers after the fault", func() bool {
+		r.back = time.Since(ended)
+		return whole(f.since(ended), 5)
+	})
+	return r
+}
+
 // check holds the answers to what the policies promise. The bounds of time are
-// loose: the machine that tests runs other things as well.
-func (f *faulty) check(t *testing.T, fault fault, during []sample, quiet, back time.Duration) {
+// loose: the machine that tests runs other things as well, and BenchmarkFaults
+// measures.
+func (f *faulty) check(t *testing.T, fault fault, r course) {
+	t.Helper()
+	f.checkAnswers(t)
+	for _, s := range r.during {
+		right := s.status == 200 && s.degraded
+		if s.policy == "closed" {
+			right = s.status == 503 && !s.degraded
+		}
+		if fault.looks == fullyAway && !right && s.asked.After(r.opened) {
+			t.Errorf("away, %s is answered %d, degraded %t", s.policy, s.status, s.degraded)
+			break
+		}
+	}
+	if more := p99(r.during) - p99(r.quiet); more > 250*time.Millisecond {
+		t.Errorf("p99 is %s more than quiet", more)
+	}
+	if r.back > 5*time.Second {
+		t.Errorf("back only after %s", r.back)
+	}
+}
+
+// checkAnswers: never a 500, never an accidental 429, and a 503 only where a
+// rule is closed.
+func (f *faulty) checkAnswers(t *testing.T) {
 	t.Helper()
 	for _, s := range f.since(time.Time{}) {
 		if s.status != 200 && (s.policy != "closed" || s.status != 503) {
 			t.Errorf("%s is answered %d", s.policy, s.status)
 		}
-	}
-	for _, s := range during {
-		right := s.status == 200 && s.degraded
-		if s.policy == "closed" {
-			right = s.status == 503 && !s.degraded
-		}
-		if fault.looks == fullyAway && !right {
-			t.Errorf("away, %s is answered %d, degraded %t", s.policy, s.status, s.degraded)
-			break
-		}
-	}
-	if more := p99(during) - quiet; more > 250*time.Millisecond {
-		t.Errorf("p99 is %s more than quiet", more)
-	}
-	if back > 5*time.Second {
-		t.Errorf("back only after %s", back)
 	}
 }
 

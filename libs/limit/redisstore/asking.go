@@ -59,8 +59,12 @@ func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter)
 // mayRepeat reports whether there is time for another call: that for queueing,
 // in which this process ran.
 func (a *asking) mayRepeat(s *Store) bool {
-	took := s.now().Sub(a.started)
-	return took < s.o.CallTimeout && took-s.o.Breaker.Heartbeat.Stalled(a.started) < longestQueue*s.o.Budget
+	return a.ran(s) < longestQueue*s.o.Budget
+}
+
+// ran is for how long this process ran since the decision began.
+func (a *asking) ran(s *Store) time.Duration {
+	return s.now().Sub(a.started) - s.o.Breaker.Heartbeat.Stalled(a.started)
 }
 
 // part returns the decision's part for a slot, from a place on.

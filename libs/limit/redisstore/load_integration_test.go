@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -18,51 +17,16 @@ import (
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
-// witness asks for nothing but PONG, on a connection of its own: what it waits
-// for, other than this store, is this machine.
-type witness struct {
-	beat *breaker.Heartbeat
-
-	mu    sync.Mutex
-	asked time.Time // when the PING under way was sent
-	late  time.Time // when the last one that was late was answered
-}
-
-func (w *witness) watch(ctx context.Context, client *redis.Client) {
-	for ctx.Err() == nil {
-		w.mu.Lock()
-		w.asked = time.Now()
-		w.mu.Unlock()
-		_ = client.Ping(ctx).Err() // of interest is only when it returns
-		w.mu.Lock()
-		if now := time.Now(); now.Sub(w.asked) > DefaultBudget/2 {
-			w.late = now
-		}
-		w.mu.Unlock()
-	}
-}
-
-// saw reports whether the machine was late since a time.
-func (w *witness) saw(since time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.beat.Stalled(since) > 0 || w.late.After(since) || time.Since(w.asked) > DefaultBudget/2
-}
-
-// newLoaded returns a store with the settings of production, and who tells when
-// the machine is too busy for them.
-func newLoaded(t *testing.T, addr, direct string) (*Store, *witness) {
+// newLoaded returns a store with the settings of production and its heartbeat,
+// and who tells when the machine is too busy for them.
+func newLoaded(t *testing.T, addr, direct string) (*Store, *breaker.Heartbeat, *servertest.Witness) {
 	t.Helper()
-	w := &witness{beat: breaker.NewHeartbeat(0, nil).ThroughPoller()}
-	client := redis.NewClient(&redis.Options{Addr: direct})
-	var watching sync.WaitGroup
-	watching.Go(func() { _ = w.beat.Run(t.Context()) })
-	watching.Go(func() { w.watch(t.Context(), client) })
-	t.Cleanup(func() {
-		watching.Wait()
-		_ = client.Close()
-	})
-	return newStore(t, newStoreClient(t, addr), Options{Budget: DefaultBudget, Breaker: breaker.Options{Heartbeat: w.beat}}), w
+	beat := breaker.NewHeartbeat(0, nil).ThroughPoller()
+	var beats sync.WaitGroup
+	beats.Go(func() { _ = beat.Run(t.Context()) })
+	t.Cleanup(beats.Wait)
+	s := newStore(t, newStoreClient(t, addr), Options{Budget: DefaultBudget, Breaker: breaker.Options{Heartbeat: beat}})
+	return s, beat, servertest.Watch(t, direct, DefaultBudget/2)
 }
 
 // Many clients on few cores are a queue, not an outage: with the budget of
@@ -73,7 +37,7 @@ func TestManyClientsAreNoOutage(t *testing.T) {
 	t.Parallel()
 	const clients, each = 64, 150
 	server := servertest.StartRedis(t)
-	s, machine := newLoaded(t, server.Addr(), server.Addr())
+	s, beat, machine := newLoaded(t, server.Addr(), server.Addr())
 	ctx := t.Context()
 	counters := []limit.Counter{longCounter(limit.FixedWindow, 1<<40), longCounter(limit.RenewingQuota, 1<<40)}
 	servertest.Eventually(t, 10*time.Second, "the first decision", func() bool {
@@ -92,7 +56,7 @@ func TestManyClientsAreNoOutage(t *testing.T) {
 					passed.Add(1)
 				case !errors.Is(err, limit.ErrUnavailable):
 					t.Error(err)
-				case machine.saw(began):
+				case beat.Stalled(began) > 0 || machine.Late(began, time.Now()):
 					blamed.Add(1)
 				default:
 					missed.Add(1)
@@ -136,7 +100,7 @@ func TestSilenceHoldsNobodyUp(t *testing.T) {
 	const clients = 64
 	server := servertest.StartRedis(t)
 	p := newProxy(t, server.Addr())
-	s, machine := newLoaded(t, p.addr, server.Addr())
+	s, beat, _ := newLoaded(t, p.addr, server.Addr())
 	counters := []limit.Counter{longCounter(limit.FixedWindow, 1<<40)}
 	var (
 		asking sync.WaitGroup
@@ -158,7 +122,7 @@ func TestSilenceHoldsNobodyUp(t *testing.T) {
 					if began.After(from) {
 						from = began
 					}
-					ran := time.Since(from) - machine.beat.Stalled(from.Add(-longestQueue*DefaultBudget))
+					ran := time.Since(from) - beat.Stalled(from.Add(-longestQueue*DefaultBudget))
 					mu.Lock()
 					waits = append(waits, ran)
 					mu.Unlock()
@@ -171,7 +135,7 @@ func TestSilenceHoldsNobodyUp(t *testing.T) {
 	now := time.Now()
 	silent.Store(&now)
 	asking.Wait()
-	opened := time.Since(now) - machine.beat.Stalled(now)
+	opened := time.Since(now) - beat.Stalled(now)
 	slices.Sort(waits)
 	most, p99 := waits[len(waits)-1], waits[len(waits)*99/100]
 	t.Logf("%d decisions met silence and waited for %s, p99 %s, stalls apart; the breaker opened after %s", len(waits), most, p99, opened)

@@ -39,8 +39,8 @@ func (w waiting) until(budget time.Duration) time.Time {
 const roundsOfPoller = 2
 
 // wait waits for a part's answer as waiting says, and then for as long as this
-// process takes to read what has arrived; CallTimeout at most. It gives up when
-// ctx is done.
+// process takes to read what has arrived, CallTimeout of its own time at most.
+// It gives up when ctx is done.
 func (a *asking) wait(ctx context.Context, s *Store, p *part) bool {
 	select {
 	case <-p.done:
@@ -65,7 +65,7 @@ func (a *asking) wait(ctx context.Context, s *Store, p *part) bool {
 			continue
 		}
 		s.servers.silence(p.slot)
-		if rounds == roundsOfPoller || s.now().Sub(a.started) >= s.o.CallTimeout {
+		if rounds == roundsOfPoller || a.ran(s) >= s.o.CallTimeout {
 			return !s.leave(p)
 		}
 		rounds++
@@ -83,14 +83,12 @@ func (a *asking) setTimer(d time.Duration) {
 
 // patience is how much longer to wait.
 func (a *asking) patience(s *Store, p *part) time.Duration {
-	end := a.started.Add(s.o.CallTimeout)
-	if !a.patient {
-		w := waiting{a.started, p.sentAt(), s.breaker.LastAnswer(s.o.Budget), s.o.Breaker.Heartbeat.Stalled}
-		if until := w.until(s.o.Budget); until.Before(end) {
-			end = until
-		}
+	left := s.o.CallTimeout - a.ran(s)
+	if a.patient {
+		return left
 	}
-	return end.Sub(s.now())
+	w := waiting{a.started, p.sentAt(), s.breaker.LastAnswer(s.o.Budget), s.o.Breaker.Heartbeat.Stalled}
+	return min(left, w.until(s.o.Budget).Sub(s.now()))
 }
 
 // leave gives a part up; where its answer has come after all it is taken, and

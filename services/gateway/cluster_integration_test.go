@@ -1,0 +1,113 @@
+//go:build integration
+
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+)
+
+// onCluster lets gateways that are run from now on count on a Redis Cluster.
+func (d *deployment) onCluster(c *servertest.RedisCluster) {
+	d.redis = func(o *redis.UniversalOptions) { o.Addrs, o.IsClusterMode = c.Addrs(), true }
+}
+
+// A hundred of each algorithm, none of which refills while the test runs.
+var hundreds = map[string]string{
+	"fixed":   `{"algorithm":"fixedWindow","limit":100,` + year + `}`,
+	"sliding": `{"algorithm":"slidingWindow","limit":100,` + year + `}`,
+	"gcra":    `{"algorithm":"gcra","limit":1,"window":"24h","burst":100}`,
+	"bucket":  `{"algorithm":"tokenBucket","limit":1,"window":"24h","burst":100}`,
+	"quota":   `{"algorithm":"quota","kind":"renewing","limit":100,"period":"year"}`,
+}
+
+// Two gateways, 32 clients, every algorithm, one Redis and a Cluster of three
+// masters, on which tenant and endpoint lie in slots of their own: exactly what
+// the tenant's limit allows passes, and both counters hold exactly that.
+func TestEveryAlgorithmPassesExactlyAHundred(t *testing.T) {
+	t.Parallel()
+	d := onSharedKafka(t)
+	for name, limit := range hundreds {
+		d.put(catalog.Topic, name, catalog.Service{
+			Name: name, Prefix: "/" + name + "/", Upstreams: []catalog.Upstream{{URL: d.upstream.URL}},
+			Endpoints: []catalog.Endpoint{{Pattern: "GET /" + name + "/{thing}"}},
+		})
+		rule := func(id, subject, limit string) string {
+			return `{"id":"` + id + `","subject":{"kind":"` + subject + `","value":"*"},"scope":{"service":"` + name + `"},"metric":"` + name + `","limit":` + limit + `}`
+		}
+		d.putRule(rule(name+"-tenant", "tenant", limit))
+		d.putRule(rule(name+"-endpoint", "endpoint", `{"algorithm":"fixedWindow","limit":`+strconv.Itoa(plenty)+`,`+year+`}`))
+	}
+	t.Run("one Redis", func(t *testing.T) {
+		addr, prefix := servertest.Redis(t)
+		checkHundreds(t, []*running{d.runReady("one-1", addr, prefix, nil), d.runReady("one-2", addr, prefix, nil)})
+	})
+	t.Run("Cluster", func(t *testing.T) {
+		d.onCluster(servertest.StartRedisCluster(t))
+		checkHundreds(t, []*running{d.runReady("cluster-1", "", "", nil), d.runReady("cluster-2", "", "", nil)})
+	})
+}
+
+func checkHundreds(t *testing.T, gateways []*running) {
+	t.Helper()
+	for name := range hundreds {
+		var (
+			passed  atomic.Int64
+			clients sync.WaitGroup
+		)
+		for client := range 32 {
+			clients.Go(func() {
+				for i := range 6 {
+					switch a := do(t, http.MethodGet, gateways[(client+i)%2].base+"/"+name+"/x", "X-Tenant-Id", "acme"); a.StatusCode {
+					case http.StatusOK:
+						passed.Add(1)
+					case http.StatusTooManyRequests:
+					default:
+						t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
+					}
+				}
+			})
+		}
+		clients.Wait()
+		a := do(t, http.MethodGet, gateways[0].base+"/"+name+"/x", "X-Tenant-Id", "acme", "Sluice-Cost", "0")
+		left := map[string]int64{}
+		for _, field := range parseField(t, a.Header.Values("RateLimit")) {
+			left[field.name] = field.params["r"]
+		}
+		if n := passed.Load(); n != 100 || left[name+"-tenant"] != 0 || left[name+"-endpoint"] != plenty-n {
+			t.Errorf("%s: %d passed, want 100; %v are left", name, n, left)
+		}
+	}
+}
+
+// A tenant's slot moves to another master under load: nobody is answered a 500
+// or denied, and what passed is charged, once.
+func TestSlotMigrationUnderLoad(t *testing.T) {
+	t.Parallel()
+	d := withPolicies(t)
+	c := servertest.StartRedisCluster(t)
+	d.onCluster(c)
+	f := &faulty{}
+	f.gate = d.runReady("gw-moving", "", "", func(c *Config) { c.Store = DefaultConfig().Store; c.Store.KeyPrefix = "" })
+	slot, err := c.Clients[0].ClusterKeySlot(t.Context(), "{t:acme}").Result()
+	must(t, err)
+	from := int(slot) * 3 / 16384
+	r := f.run(t, fault{
+		begin: func(t testing.TB, _ *faulty) { c.Move(t, int(slot), from, (from+1)%3) },
+		end:   func(testing.TB, *faulty) {},
+	}, 0)
+	t.Logf("p99 %s quiet, %s from when the slot began to move, back %s after its end", p99(r.quiet), p99(r.during), r.back)
+	f.check(t, fault{}, r)
+	f.checkCharged(t, fault{})
+	if n, err := c.Clients[(from+1)%3].ClusterCountKeysInSlot(t.Context(), int(slot)).Result(); err != nil || n == 0 {
+		t.Errorf("the new master holds %d keys of the slot: %v", n, err)
+	}
+}
