@@ -35,7 +35,7 @@ type server struct {
 func newServer(t *testing.T) server {
 	t.Helper()
 	dsn := servertest.Postgres(t)
-	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "usage"); err != nil {
+	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "usage"); err != nil {
 		t.Fatal(err)
 	}
 	pool, err := pgxpool.New(t.Context(), dsn)

@@ -13,13 +13,17 @@ import (
 )
 
 // Commands returns the client commands, to be mounted below the root: rules,
-// overrides, services, keys, usage, decision, explain. Each call returns new ones.
+// overrides, services, keys, customers, plans, subscriptions, usage, decision,
+// explain. Each call returns new ones.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		ruleKind.command("Read and write rules: to whom, where, in which window, how much"),
 		overridesCommand(),
 		serviceKind.command("Read and write services: route prefix, upstreams, costs of endpoints"),
 		keysCommand(),
+		customersCommand(),
+		plansCommand(),
+		subscriptionsCommand(),
 		usageCommand(),
 		decisionCommand(),
 		explainCommand(),

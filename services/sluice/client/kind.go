@@ -23,6 +23,9 @@ type kind[T any] struct {
 	normalize func(T) T
 	// unknown has a better message for a field that is not one, or is nil.
 	unknown func(field string) (message string, ok bool)
+	// owned tells what is not the files' to delete, or is nil: rules that a
+	// subscription wrote.
+	owned func(T) bool
 	// doubts finds what is valid and yet likely a mistake in documents that
 	// were applied; nil is nothing.
 	doubts  func(ctx context.Context, c *connection, applied []T) ([]string, error)
@@ -77,6 +80,7 @@ var ruleKind = kind[rules.Rule]{
 	// What only the control plane writes is no difference to a file.
 	normalize: func(r rules.Rule) rules.Rule { return rule.Strip(rule.Normalize(r)) },
 	unknown:   rule.NotYet,
+	owned:     func(r rules.Rule) bool { return r.Origin != nil },
 	doubts:    strayScopes,
 	columns:   []string{"ID", "SUBJECT", "SCOPE", "METRIC", "LIMIT", "MODE", "VERSION"},
 	row:       ruleRow,

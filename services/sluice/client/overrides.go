@@ -22,9 +22,13 @@ var overrideKind = kind[overrides.Override]{
 		}
 		return mistakes
 	},
-	normalize: rule.NormalizeOverride,
-	columns:   []string{"ID", "SUBJECT", "METRIC", "HORIZON", "LIMIT", "UNTIL", "REASON"},
-	row:       overrideRow,
+	normalize: func(o overrides.Override) overrides.Override {
+		o.Origin = nil // what only the control plane writes is no difference to a file
+		return rule.NormalizeOverride(o)
+	},
+	owned:   func(o overrides.Override) bool { return o.Origin != nil },
+	columns: []string{"ID", "SUBJECT", "METRIC", "HORIZON", "LIMIT", "UNTIL", "REASON"},
+	row:     overrideRow,
 	filters: map[string]string{
 		"tenant": "only overrides of this tenant, or of a user or application of it",
 		"metric": "only overrides of this metric",

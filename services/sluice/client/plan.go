@@ -75,7 +75,7 @@ func (k kind[T]) plan(want map[string]wanted[T], have []T, prune bool) ([]step[T
 		etag := fmt.Sprintf("%q", fmt.Sprint(version))
 		w, keep := want[key]
 		if !keep {
-			if prune {
+			if prune && (k.owned == nil || !k.owned(before)) {
 				steps = append(steps, step[T]{action: remove, key: key, etag: etag})
 			}
 			continue
