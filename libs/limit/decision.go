@@ -63,6 +63,10 @@ var (
 	// ErrUnavailable means that the store could not be asked or did not answer
 	// in time: the rules' onStoreLoss applies.
 	ErrUnavailable = errors.New("counter store is unavailable")
+	// ErrRestoring comes together with ErrUnavailable where the store answers, but
+	// its quotas may have lost units and are being restored: nothing was charged.
+	// Decisions without quotas go on.
+	ErrRestoring = errors.New("quotas are being restored")
 	// ErrCounterBroken means that a counter's key holds something that is no
 	// counter; nothing was charged. Only decisions on that counter fail.
 	ErrCounterBroken = errors.New("counter is broken")

@@ -16,10 +16,11 @@
 --   2 … and window_us                                          tokenBucket
 --   3 key cost capacity window_us at                           fixedWindow
 --   4 key cost capacity window_us at                         slidingWindow
---   5 key cost capacity refunded start end expiry overdraft   quota, renewing
+--   5 key cost capacity refunded start end expiry overdraft
+--     known                                                    quota, renewing
 --   6 … and carried, used, refunded and carried of the last period, cap,
---     limit then, whether all of it was granted                with rollover
---   7 key cost capacity refunded forfeited overdraft           quota, prepaid
+--     limit then, whether all of it was granted, known         with rollover
+--   7 key cost capacity refunded forfeited overdraft known     quota, prepaid
 --   8 0 cost                                                    a limit of 0
 --   9 key sequence                 a settlement: once for each sequence number
 --
@@ -27,10 +28,18 @@
 -- units take: whole µs and rem / limit of one more, divided exactly by the
 -- caller. at is when a refund's units were used, 0 for now. A start of -1 is
 -- not checked; an end of 0 is none. expiry is in s since the epoch, 0 for none.
+-- known is the highest numbers of the quota that the caller has seen, consumed
+-- and refunded, of a prepaid one forfeited, too: what is found below them was
+-- lost, and is raised to them.
 --
--- ARGV[2], where it is there, is a number to leave on a receipt, whose key is
--- the last of KEYS: the number and each decision's status, 2:110. It is written
--- with the charges, so that a caller whose answer was lost can ask for it.
+-- ARGV[2] is there where quotas are. The last of KEYS is their marker then,
+-- RUN_ID:TOKEN of the process whose quotas are whole, and ARGV[2] the one the
+-- caller knows, empty for none. Where this process has another run id, or the
+-- caller knows another marker, decisions with quotas are answered RESTORE.
+--
+-- ARGV[3], where it is there, is a number to leave on a receipt, whose key is
+-- the last of KEYS but one: the number and each decision's status, 2:110. It is
+-- written with the charges, so that a caller whose answer was lost can ask.
 --
 -- The answer is now and, for each decision:
 --
@@ -40,8 +49,9 @@
 --   3  LATE: the deadline has passed
 --   4  BROKEN: a key holds something else
 --   5  SETTLED before
+--   6  RESTORE: it is not known that the quotas here are whole
 --
--- In a decision of status 2 to 5 nothing is charged. Nothing is written before
+-- In a decision of status 2 to 6 nothing is charged. Nothing is written before
 -- everything is judged, and no type of key can refuse what is written. Where
 -- Redis refuses writes (OOM, READONLY, too few replicas), it refuses the first,
 -- so nothing is charged: what a #!lua line would add is had without it.
@@ -50,9 +60,9 @@
 -- much as half a command.
 
 local MAX = 9007199254740992 -- 2^53
-local WRONG_PERIOD, LATE, BROKEN, SETTLED = 2, 3, 4, 5
+local WRONG_PERIOD, LATE, BROKEN, SETTLED, RESTORE = 2, 3, 4, 5, 6
 local LENGTH = {24, 32, 16, 24}    -- of what rates hold
-local NUMBERS = {9, 11, 6, 6, 9, 16, 7, 3, 3} -- of counters
+local NUMBERS = {9, 11, 6, 6, 11, 18, 10, 3, 3} -- of counters
 local ANSWERS = {3, 3, 3, 4, 3, 4, 4, 3, 3}
 
 local call, number, floor, mod = redis.call, tonumber, math.floor, math.fmod
@@ -61,8 +71,20 @@ local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local A = {parse('<' .. string.rep('d', #ARGV[1] / 8), ARGV[1])}
 
-local receipt
+-- Whose run id this is, only the process itself can say at the instant of the
+-- charge: what callers learned of it before may be of another one.
+local whole = true
 if ARGV[2] then
+  local marker, here = call('MGET', KEYS[#KEYS])[1], inside
+  KEYS[#KEYS] = nil
+  whole = marker and #marker > 40 and (ARGV[2] == '' or ARGV[2] == marker)
+  if whole then
+    if not here then here = redis.pcall('INFO', 'server') end
+    whole = type(here) == 'string' and string.find(here, 'run_id:' .. string.sub(marker, 1, 40), 1, true)
+  end
+end
+local receipt
+if ARGV[3] then
   receipt = KEYS[#KEYS]
   KEYS[#KEYS] = nil
 end
@@ -271,10 +293,14 @@ while A[p + 1] do
 
       elseif code <= 7 then
         -- a: consumed; b: refunded; c: carried, or of a prepaid one forfeited.
-        local cap, r, over = A[q + 3], A[q + 4], A[q + 8]
+        local cap, r, over, known = A[q + 3], A[q + 4], A[q + 8], q + 9
         local used, carry, till = 0, 0, 0
+        if not whole then
+          status = RESTORE
+          break
+        end
         if code == 7 then
-          over = A[q + 6]
+          over, known = A[q + 6], q + 7
           if kind[A[q + 5]] == 0 then kind[k] = 0 end
           c = x[A[q + 5]]
         elseif A[q + 5] >= 0 and (now < A[q + 5] or A[q + 6] > 0 and now >= A[q + 6]) then
@@ -305,7 +331,21 @@ while A[p + 1] do
           status = BROKEN
           break
         end
+        -- What was lost alone (a deleted key) comes back, denied or not.
+        if code == 6 then known = q + 16 end
+        if a < A[known] then
+          a = A[known]
+          set(k, a, 0, till, 0)
+        end
         b = x[r]
+        if b < A[known + 1] then
+          b = A[known + 1]
+          set(r, b, 0, till, 0)
+        end
+        if code == 7 and c < A[known + 2] then
+          c = A[known + 2]
+          set(A[q + 5], c, 0, 0, 0)
+        end
         used = a - b
         if code == 7 then used = used + c end
         if cost > 0 then
@@ -412,7 +452,7 @@ for k, key in ipairs(KEYS) do
 end
 
 if receipt and wrote then
-  call('SET', receipt, ARGV[2] .. ':' .. table.concat(statuses), 'EX', '60')
+  call('SET', receipt, ARGV[3] .. ':' .. table.concat(statuses), 'EX', '3600')
 end
 
 return pack('<' .. string.rep('d', o - 1), unpack(out, 1, o - 1))

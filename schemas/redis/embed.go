@@ -11,3 +11,25 @@ var decideLua string
 // Decide is the text of decide.lua, for EVAL and EVALSHA, after that of
 // struct.lua, which it needs where a server has no struct of its own.
 var Decide = structLua + decideLua
+
+//go:embed process.lua
+var processLua string
+
+//go:embed marker.lua
+var markerLua string
+
+//go:embed attend.lua
+var attendLua string
+
+// Floors is the text of floors.lua, which raises quotas to what is known of them.
+//
+//go:embed floors.lua
+var Floors string
+
+// Marker is the text of marker.lua, by which markers are looked at and set, and
+// Attend that of attend.lua, by which gateways say that they are there. Both
+// begin by telling which process runs them.
+var (
+	Marker = processLua + markerLua
+	Attend = processLua + attendLua
+)

@@ -1,8 +1,11 @@
 -- Redis has struct built in. Servers that only speak its protocol may not (the
 -- one inside `sluice dev` where no redis-server is installed): for them, the
 -- two functions of it that decide.lua uses, for whole numbers below 2^53 as
--- little-endian doubles ('<ddd').
-local struct = rawget(_G, 'struct') or {
+-- little-endian doubles ('<ddd'). Nor do they tell a run id; they keep nothing
+-- when they end, so that one for all of them does.
+local struct = rawget(_G, 'struct')
+local inside = not struct and 'run_id:0000000000000000000000000000000000000000'
+struct = struct or {
   pack = function(format, ...)
     local out = {}
     for i = 1, #format - 1 do

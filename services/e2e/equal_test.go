@@ -66,6 +66,14 @@ func (s *stack) awaitEqual(g *gate) {
 		difference = s.difference(g)
 		return difference == ""
 	})
+	g.awaitWhole()
+}
+
+// awaitWhole waits until the keeper has said that the quotas in Redis are whole,
+// and the gateway has heard of it.
+func (g *gate) awaitWhole() {
+	g.t.Helper()
+	servertest.Eventually(g.t, time.Minute, "the quotas to be whole", func() bool { return g.metric("sluice_store_quotas_whole") == 1 })
 }
 
 func (s *stack) awaitEqualAll() {

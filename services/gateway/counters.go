@@ -42,7 +42,7 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 	var err error
 	if c.store, err = redisstore.New(deps.Redis, redisstore.Options{
 		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout,
-		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, Now: deps.Now,
+		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, Name: id, Now: deps.Now,
 	}); err != nil {
 		return nil, fmt.Errorf("counter store: %w", err)
 	}
@@ -73,7 +73,7 @@ func (c *counters) openDebts(id string, cfg Config, deps Deps) (*settle.Settler,
 
 // runs are the parts that live as long as requests are decided.
 func (c *counters) runs() []func(context.Context) error {
-	return []func(context.Context) error{c.heartbeat.Run, c.fleet.Run, c.check.Run}
+	return []func(context.Context) error{c.heartbeat.Run, c.fleet.Run, c.check.Run, c.store.Run}
 }
 
 // registerStore shows what the store counts; nil registers nothing.
@@ -101,10 +101,20 @@ func registerStore(reg prometheus.Registerer, store *redisstore.Store) error {
 			}
 			return 0
 		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_store_quotas_whole",
+			Help: "1 while the quotas in the counter store are known to be whole, 0 while they are being restored.",
+		}, func() float64 {
+			if store == nil || store.Whole() {
+				return 1
+			}
+			return 0
+		}),
+		counter("sluice_store_restoring_total", "Decisions with quotas that were not made, because the quotas were being restored.", func() uint64 { return stats().Restoring }),
 		counter("sluice_store_late_total", "Calls to the counter store that were not answered within gateway.store.budget.", func() uint64 { return stats().Left }),
 		counter("sluice_store_undone_total", "Charges given back: their answer came too late, or another slot denied.", func() uint64 { return stats().Undone }),
 		counter("sluice_store_lost_total", "Calls to the counter store that were sent and never answered.", func() uint64 { return stats().Lost }),
-		counter("sluice_store_unknown_total", "Calls of those that charged quotas and left no receipt: nobody knows whether they were charged.", func() uint64 { return stats().Unknown }),
+		counter("sluice_store_unknown_total", "Calls of those that charged quotas and of which no receipt could be had, or none was left after a restore: nobody knows whether they were charged.", func() uint64 { return stats().Unknown }),
 	} {
 		errs = append(errs, reg.Register(c))
 	}

@@ -19,6 +19,7 @@ const (
 	reasonNotEntitled      = "not-entitled"
 	reasonIdentityMissing  = "identity-missing"
 	reasonStoreUnavailable = "store-unavailable"
+	reasonRestoring        = "restoring"
 	reasonCounterBroken    = "counter-broken"
 	reasonRuleUnreadable   = "rule-unreadable"
 )
@@ -48,6 +49,8 @@ type judgement struct {
 	cost int64
 	// corrected is the part of cost that the service's answer added.
 	corrected int64
+	// carries: what the period has from the last one is part of its totals.
+	carries bool
 	// shared: by this gateway's share, and nothing is charged yet.
 	shared bool
 }
@@ -110,6 +113,8 @@ func (g *gate) count(x *exchange) {
 		x.judge(x.matches, x.counters, d)
 	case errors.Is(err, limit.ErrCounterBroken):
 		g.countWithoutBroken(x)
+	case errors.Is(err, limit.ErrRestoring):
+		g.countWithoutQuotas(x, err)
 	default:
 		g.storeLost(x, x.matches, err)
 	}
@@ -181,7 +186,7 @@ func (g *gate) storeLost(x *exchange, lost []rule.Match, err error) {
 func (x *exchange) judge(matches []rule.Match, counters []limit.Counter, d limit.Decision) {
 	x.judgedAt = d.Now
 	for i := range d.States {
-		j := judgement{rule: matches[i].Rule, state: d.States[i], cost: counters[i].Cost}
+		j := judgement{rule: matches[i].Rule, state: d.States[i], cost: counters[i].Cost, carries: counters[i].Rolls()}
 		if j.state.Shadow {
 			x.shadows = append(x.shadows, j)
 		} else {

@@ -209,6 +209,7 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	}
 	redisstore.Configure(options, cfg.Store.Timeout)
 	client := redis.NewUniversalClient(options)
+	stopKeeping := keepWhole(d.t, client, keyPrefix)
 	s, err := New(cfg, Deps{Redis: client, Stream: d.stream, Log: d.logger(), Now: d.now, Registerer: d.registerer})
 	if err != nil {
 		d.t.Fatal(err)
@@ -219,6 +220,7 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	stop := sync.OnceValue(func() error {
 		cancel()
 		err := <-ended
+		stopKeeping()
 		return errors.Join(err, client.Close())
 	})
 	d.t.Cleanup(func() {
@@ -228,6 +230,33 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	})
 	servertest.Eventually(d.t, patience, "the port", func() bool { return s.Addr() != "" })
 	return &running{Service: s, base: "http://" + s.Addr(), stop: stop}
+}
+
+// keepWhole does what a keeper does that has nothing to bring back, at start and
+// after each loss, until it is stopped.
+func keepWhole(t testing.TB, client redis.UniversalClient, keyPrefix string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	looked, ended := make(chan struct{}), make(chan struct{})
+	go func() { // owned by stop, which waits for it
+		defer close(ended)
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for first := true; ctx.Err() == nil; first = false {
+			looking, done := context.WithTimeout(ctx, 2*time.Second)
+			_ = redisstore.DeclareWhole(looking, client, keyPrefix) // away: the next look
+			done()
+			if first {
+				close(looked)
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	<-looked
+	return func() { cancel(); <-ended }
 }
 
 func (d *deployment) runReady(id, redisAddr, keyPrefix string, edit func(*Config)) *running {

@@ -57,6 +57,9 @@ func appendCharge(b []byte, c *usage.Charge) []byte {
 	if c.Forfeited != 0 {
 		b = strconv.AppendInt(append(b, `,"forfeited":`...), c.Forfeited, 10)
 	}
+	if c.Carried != nil {
+		b = strconv.AppendInt(append(b, `,"carried":`...), *c.Carried, 10)
+	}
 	if c.Limit != nil {
 		b = strconv.AppendInt(append(b, `,"limit":`...), *c.Limit, 10)
 	}

@@ -79,6 +79,9 @@ func (x *exchange) addCharge(j *judgement) {
 		Consumed: j.state.Consumed, Refunded: j.state.Refunded, Forfeited: j.state.Forfeited,
 		Thresholds: j.rule.Thresholds,
 	}
+	if j.carries {
+		c.Carried = &j.state.Carried
+	}
 	if !j.state.Unlimited {
 		c.Limit = &j.state.Limit
 	}

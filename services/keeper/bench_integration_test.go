@@ -14,9 +14,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/migrate"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/stream"
@@ -35,6 +37,8 @@ type bench struct {
 	direct *pgxpool.Pool // past the proxy
 	pool   *pgxpool.Pool // through it
 	client *kgo.Client
+	redis  redis.UniversalClient
+	prefix string // of keys
 }
 
 func newBench(t *testing.T) *bench {
@@ -65,11 +69,22 @@ func newBench(t *testing.T) *bench {
 	if err := stream.EnsureTopics(t.Context(), b.cfg, topics, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
+	addr, keys := servertest.Redis(t)
+	b.redis, b.prefix = newRedisClient(t, addr), keys
 	if b.client, err = kgo.NewClient(kgo.SeedBrokers(brokers...)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.client.Close)
 	return b
+}
+
+func newRedisClient(t *testing.T, addr string) redis.UniversalClient {
+	t.Helper()
+	o := &redis.UniversalOptions{Addrs: []string{addr}}
+	redisstore.Configure(o, 2*time.Second)
+	client := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 func newPool(t *testing.T, dsn string) *pgxpool.Pool {
@@ -86,7 +101,7 @@ func (b *bench) newKeeper(every time.Duration) *Service {
 	b.t.Helper()
 	cfg := DefaultConfig()
 	cfg.CheckpointEvery = every
-	s, err := New(cfg, Deps{Pool: b.pool, Stream: b.cfg, Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))})
+	s, err := New(cfg, Deps{Pool: b.pool, Stream: b.cfg, Redis: b.redis, KeyPrefix: b.prefix, Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -16,19 +16,20 @@ const rowsPerTransaction = 500
 
 // A row is raised only where a number grows or a newer charge is known, so
 // that a replay writes nothing.
-const raiseSQL = `INSERT INTO checkpoints AS c (counter, tenant, metric, period, consumed, refunded, forfeited, "limit", charged_at, updated_at)
-SELECT n.*, $10::timestamptz
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::timestamptz[]) AS n
+const raiseSQL = `INSERT INTO checkpoints AS c (counter, tenant, metric, period, consumed, refunded, forfeited, carried, "limit", charged_at, updated_at)
+SELECT n.*, $11::timestamptz
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::timestamptz[]) AS n
 ON CONFLICT (counter) DO UPDATE SET
     consumed   = GREATEST(c.consumed, excluded.consumed),
     refunded   = GREATEST(c.refunded, excluded.refunded),
     forfeited  = GREATEST(c.forfeited, excluded.forfeited),
+    carried    = GREATEST(c.carried, excluded.carried),
     metric     = CASE WHEN excluded.charged_at >= c.charged_at THEN excluded.metric ELSE c.metric END,
     "limit"    = CASE WHEN excluded.charged_at >= c.charged_at THEN excluded."limit" ELSE c."limit" END,
     charged_at = GREATEST(c.charged_at, excluded.charged_at),
     updated_at = excluded.updated_at
 WHERE excluded.consumed > c.consumed OR excluded.refunded > c.refunded OR excluded.forfeited > c.forfeited
-   OR excluded.charged_at > c.charged_at`
+   OR excluded.charged_at > c.charged_at OR excluded.carried IS NOT NULL AND c.carried IS NULL`
 
 // write raises the rows of the counters, in the order of their keys. What an
 // earlier transaction wrote before an error may be written again.
@@ -47,15 +48,15 @@ func (s *Service) writePart(ctx context.Context, keys []string, counters map[str
 	n := len(keys)
 	tenants, metrics, periods := make([]string, n), make([]string, n), make([]string, n)
 	consumed, refunded, forfeited := make([]int64, n), make([]int64, n), make([]int64, n)
-	limits, charged := make([]*int64, n), make([]time.Time, n)
+	carried, limits, charged := make([]*int64, n), make([]*int64, n), make([]time.Time, n)
 	for i, key := range keys {
 		t := counters[key]
 		tenants[i], metrics[i], periods[i] = tenantOf(key), t.metric, periodOf(key)
 		consumed[i], refunded[i], forfeited[i] = t.consumed, t.refunded, t.forfeited
-		limits[i], charged[i] = t.limit, t.chargedAt
+		carried[i], limits[i], charged[i] = t.carried, t.limit, t.chargedAt
 	}
 	return pgx.BeginFunc(ctx, s.deps.Pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, raiseSQL, keys, tenants, metrics, periods, consumed, refunded, forfeited, limits, charged, s.deps.Now())
+		_, err := tx.Exec(ctx, raiseSQL, keys, tenants, metrics, periods, consumed, refunded, forfeited, carried, limits, charged, s.deps.Now())
 		return err
 	})
 }

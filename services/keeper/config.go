@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/stream"
 )
@@ -29,6 +30,10 @@ type Deps struct {
 	// stays the caller's.
 	Pool   *pgxpool.Pool
 	Stream stream.Config
+	// Redis has the counters, and KeyPrefix begins their keys; the caller's to
+	// close after Run returned.
+	Redis     redis.UniversalClient
+	KeyPrefix string
 	// Log, Registerer and Now may be nil.
 	Log        *slog.Logger
 	Registerer prometheus.Registerer

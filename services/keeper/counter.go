@@ -1,6 +1,11 @@
 package keeper
 
-import "strings"
+import (
+	"strings"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/period"
+)
 
 // A quota counter's identity (schemas/redis) is
 // {t:<tenant>}:<kind>:<name>:<metric>:quota:<period>:<period id>, parts
@@ -9,7 +14,8 @@ import "strings"
 const (
 	tenantTag  = "{t:"
 	quotaWord  = "quota"
-	afterQuota = 2 // parts behind the word: the period's name and its id
+	shadowMark = "-shadow" // behind the word, of counters that deny nothing
+	afterQuota = 2         // parts behind the word: the period's name and its id
 )
 
 // tenantOf is whose use a counter counts, empty for one of no tenant. It comes
@@ -31,8 +37,26 @@ func tenantOf(counter string) string {
 // empty where it has none.
 func periodOf(counter string) string {
 	parts := strings.Split(counter, ":")
-	if n := len(parts); n > afterQuota && parts[n-1-afterQuota] == quotaWord {
+	if n := len(parts); n > afterQuota && strings.TrimSuffix(parts[n-1-afterQuota], shadowMark) == quotaWord {
 		return parts[n-1]
 	}
 	return ""
+}
+
+// keepPeriod is how long a period's keys outlive it (schemas/redis).
+const keepPeriod = 72 * time.Hour
+
+// expires is when the keys of a counter's period may go; zero is never. It goes
+// by a quota with rollover, whose keys the next period needs.
+func expires(counter string) time.Time {
+	parts := strings.Split(counter, ":")
+	n := len(parts)
+	if n < afterQuota || periodOf(counter) == "" {
+		return time.Time{}
+	}
+	b, err := period.Parse(parts[n-2] + ":" + parts[n-1])
+	if err != nil || b.Endless() {
+		return time.Time{}
+	}
+	return b.Calendar.At(b.End).End.Add(keepPeriod)
 }

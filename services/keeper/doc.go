@@ -10,6 +10,11 @@
 // checkpointEvery it raises the rows of the counters that were touched
 // (GREATEST), and only then commits the offsets it had read before.
 //
+// A restorer looks after the marker beside the counters in Redis. Where it does
+// not say that the quotas are whole, it brings them up to the maxima that
+// checkpoints, usage.v1 and the gateways know of, and says so then
+// (docs/adr/0015-restore-marker.md).
+//
 // What a charge shows of its quota's thresholds is judged as it is folded, in
 // memory for nearly all of them; a crossing is written at once, as a row and an
 // outbox row in one transaction (thresholds, docs/adr/0016-thresholds.md).
@@ -25,9 +30,11 @@
 //   - Rows are written in the order of their keys, at most 500 a transaction:
 //     two keepers cannot deadlock, and a checkpoint does not delay the WAL
 //     that rules travel by.
+//   - A restore never lowers a number, and its last step succeeds only on the
+//     process, and the data, that it was begun for.
 //   - Memory holds what was touched since the last checkpoint, and no more
 //     than maxCounters of it: then reading pauses and the lag grows.
 //
-// Gateways feed it through topic usage.v1; restore and invoices will
-// read what it keeps, quota-events.v1 carries what it finds.
+// Gateways feed it through topic usage.v1 and, during a restore, through Redis;
+// invoices will read what it keeps, quota-events.v1 carries what it finds.
 package keeper

@@ -21,6 +21,7 @@ const (
 type totals struct {
 	metric                        string
 	consumed, refunded, forfeited int64
+	carried                       *int64 // nil without rollover
 	limit                         *int64 // nil is unlimited
 	chargedAt                     time.Time
 	eventID                       string // orders charges of one millisecond
@@ -30,9 +31,14 @@ type totals struct {
 // the order of additions, nor on how often one is made.
 func (t totals) add(o totals) totals {
 	consumed, refunded, forfeited := max(t.consumed, o.consumed), max(t.refunded, o.refunded), max(t.forfeited, o.forfeited)
+	carried := t.carried
+	if carried == nil || o.carried != nil && *o.carried > *carried {
+		carried = o.carried
+	}
 	if o.newerThan(t) {
 		t = o
 	}
+	t.carried = carried
 	t.consumed, t.refunded, t.forfeited = consumed, refunded, forfeited
 	return t
 }
@@ -69,7 +75,7 @@ func (f *fold) event(e usage.Event, recorded time.Time) (bad int) {
 		}
 		f.put(c.Counter, totals{
 			metric: c.Metric, consumed: c.Consumed, refunded: c.Refunded, forfeited: c.Forfeited,
-			limit: c.Limit, chargedAt: at, eventID: e.ID,
+			carried: c.Carried, limit: c.Limit, chargedAt: at, eventID: e.ID,
 		})
 		f.since(recorded)
 	}
@@ -80,7 +86,7 @@ func (f *fold) event(e usage.Event, recorded time.Time) (bad int) {
 // which would keep every other counter out as well.
 func foldable(c usage.Charge) bool {
 	return c.Counter != "" && len(c.Counter) <= maxCounterBytes && !strings.ContainsRune(c.Counter+c.Metric, 0) &&
-		c.Consumed >= 0 && c.Refunded >= 0 && c.Forfeited >= 0
+		c.Consumed >= 0 && c.Refunded >= 0 && c.Forfeited >= 0 && (c.Carried == nil || *c.Carried >= 0)
 }
 
 func (f *fold) put(counter string, t totals) {

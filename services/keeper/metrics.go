@@ -6,6 +6,10 @@ type metrics struct {
 	events, bad, rows, failures prometheus.Counter
 	pending, last               prometheus.Gauge
 	seconds                     prometheus.Histogram
+	restoring                   prometheus.Gauge
+	restores, restoreFailures   prometheus.Counter
+	raised                      prometheus.Counter
+	restoreSeconds              prometheus.Histogram
 }
 
 // RegisterMetrics registers the room's metrics, for the reference.
@@ -35,6 +39,15 @@ func newMetrics(reg prometheus.Registerer, lag func() float64) *metrics {
 			Buckets: []float64{.005, .01, .05, .1, .5, 1, 5, 10, 30},
 		}),
 	}
+	m.restoring = gauge("sluice_keeper_restoring", "Redis processes whose quotas are not known to be whole; decisions with quotas follow onStoreLoss there.")
+	m.restores = counter("sluice_keeper_restores_total", "Restores of a Redis process's quotas that this keeper finished.")
+	m.restoreFailures = counter("sluice_keeper_restore_failures_total", "Attempts at one that failed and were begun anew.")
+	m.raised = counter("sluice_keeper_restored_numbers_total", "Numbers of quotas in Redis that were below what is known of them, and were raised.")
+	m.restoreSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "sluice_keeper_restore_seconds", Help: "From when quotas were seen not to be whole to when they were again.",
+		Buckets: []float64{.5, 1, 2, 3, 5, 10, 20, 30, 60, 300},
+	})
+	reg.MustRegister(m.restoring, m.restores, m.restoreFailures, m.raised, m.restoreSeconds)
 	reg.MustRegister(m.events, m.bad, m.rows, m.failures, m.pending, m.last, m.seconds,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_keeper_lag_seconds",
 			Help: "Age of the oldest usage event that is read and not in Postgres yet; 0 when all of them are."}, lag))

@@ -3,6 +3,7 @@ package keeper
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ type Service struct {
 	fold    *fold
 	// thresholds announces what charges reached.
 	thresholds *thresholds
+	restore    *restorer
 
 	// writing has one place: whoever holds it has taken counters out of the
 	// fold and not yet written or given them back.
@@ -43,6 +45,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := deps.complete(); err != nil {
 		return nil, err
 	}
+	if deps.Redis == nil {
+		return nil, errors.New("keeper: no Redis client given")
+	}
 	s := &Service{cfg: cfg, deps: deps, fold: newFold(), writing: make(chan struct{}, 1)}
 	s.thresholds = newThresholds(cfg, deps)
 	s.metrics = newMetrics(deps.Registerer, func() float64 { return s.fold.age(deps.Now()).Seconds() })
@@ -55,6 +60,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("keeper: %w", err)
 	}
 	s.group = group
+	s.restore = newRestorer(cfg, deps, s.metrics)
 	return s, nil
 }
 
@@ -66,6 +72,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var work sync.WaitGroup // owned by Run, which waits for it
 	work.Go(func() { s.checkpoints(ctx) })
 	work.Go(func() { s.thresholds.run(ctx) })
+	work.Go(func() { s.restore.run(ctx) })
 	err := s.group.Run(ctx) // its last act is BeforeRevoke
 	stop()
 	work.Wait()

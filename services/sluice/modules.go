@@ -202,8 +202,12 @@ func newKeeper(c *clients, name string) (service.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	client, err := c.Redis()
+	if err != nil {
+		return nil, err
+	}
 	room, err := keeper.New(c.cfg.Keeper, keeper.Deps{
-		Pool: pool, Stream: c.cfg.Kafka, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
+		Pool: pool, Stream: c.cfg.Kafka, Redis: client, KeyPrefix: c.cfg.Redis.Counters.KeyPrefix, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
 	})
 	return after{c.Schema(), room}, err
 }

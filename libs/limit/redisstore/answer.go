@@ -15,6 +15,7 @@ const (
 	statusLate
 	statusBroken
 	statusSettled
+	statusRestore
 )
 
 // judge makes the decision of what the parts answered. Counters judged apart
@@ -84,6 +85,8 @@ func (a *asking) answered(counters []limit.Counter) bool {
 	return left == 0
 }
 
+var errRestoring = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, limit.ErrRestoring)
+
 // fill sets the states of a group's counters.
 func (p *part) fill(g *group, states []limit.State) error {
 	switch {
@@ -91,6 +94,8 @@ func (p *part) fill(g *group, states []limit.State) error {
 		return p.err
 	case g.status == statusBroken:
 		return fmt.Errorf("decide: one of %d counters from %q: %w", g.to-g.from, p.counters[g.from].Key, limit.ErrCounterBroken)
+	case g.status == statusRestore:
+		return errRestoring
 	case g.status != statusDenied && g.status != statusCharged:
 		return fmt.Errorf("decide: status %d at %s: %w", g.status, time.UnixMicro(p.now).UTC(), limit.ErrUnavailable)
 	}

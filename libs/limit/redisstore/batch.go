@@ -29,6 +29,8 @@ type batch struct {
 	began    time.Time // and last
 	took     error
 	reply    string
+	marker   string  // the key of its quotas' marker; empty without quotas
+	known    string  // the marker that the call names
 	receipt  receipt // what is asked for should the answer be lost
 	lane     *string // whose receipt it is
 }
@@ -46,7 +48,7 @@ func (b *batch) reset() {
 	clear(b.places)
 	b.parts, b.keys, b.args, b.body = b.parts[:0], b.keys[:0], b.args[:0], b.body[:0]
 	b.counters, b.text, b.again, b.took, b.reply, b.first = 0, false, false, nil, "", time.Time{}
-	b.receipt = receipt{}
+	b.receipt, b.marker, b.known = receipt{}, "", ""
 }
 
 // fits reports whether the part can travel along; the first one always does.
@@ -61,7 +63,7 @@ func (b *batch) add(p *part) {
 // lay joins the parts' keys and numbers. The kinds of the keys come first, so
 // it names the keys before it copies the numbers. A key that two parts take for
 // different kinds is named for each, and will be broken for one of them.
-func (b *batch) lay() {
+func (b *batch) lay(s *Store) {
 	if b.places == nil {
 		b.places = map[keyKind]int{}
 	}
@@ -76,10 +78,13 @@ func (b *batch) lay() {
 		}
 	}
 	for _, p := range b.parts {
+		if p.marked && b.marker == "" {
+			b.marker = s.servers.markerKey(b.slot)
+		}
 		from := len(b.body)
 		b.body = append(b.body, p.body...)
 		for _, at := range p.places {
-			i := int(math.Float64frombits(binary.LittleEndian.Uint64(p.body[at:])))
+			i := p.keyAt(at)
 			put(b.body, from+at, int64(b.places[keyKind{p.keys[i], p.kinds[i]}]))
 		}
 	}
@@ -90,6 +95,7 @@ func (b *batch) lay() {
 // must not be done afterwards.
 func (b *batch) stamp(s *Store) {
 	b.began = s.now()
+	b.known = s.servers.marker(b.slot)
 	if b.first.IsZero() {
 		b.first = b.began
 	}
@@ -112,6 +118,9 @@ func (b *batch) command(s *Store) charge {
 	if b.receipt.number > 0 {
 		keys++
 	}
+	if b.marker != "" {
+		keys++
+	}
 	b.args = append(b.args[:0], "evalsha", s.sha, keys)
 	if b.text {
 		b.args[0], b.args[1] = "eval", s.text
@@ -120,9 +129,15 @@ func (b *batch) command(s *Store) charge {
 		b.args = append(b.args, &b.keys[i])
 	}
 	if b.receipt.number > 0 {
-		b.args = append(b.args, b.receipt.key, b.body, b.receipt.number)
+		b.args = append(b.args, b.receipt.key)
+	}
+	if b.marker != "" {
+		b.args = append(b.args, b.marker, b.body, b.known)
 	} else {
 		b.args = append(b.args, b.body)
+	}
+	if b.receipt.number > 0 {
+		b.args = append(b.args, b.receipt.number)
 	}
 	cmd := redis.NewCmd(s.background, b.args...)
 	cmd.SetFirstKeyPos(3)
@@ -189,10 +204,23 @@ func (b *batch) hand(s *Store) {
 			at = p.locate(at)
 			if at*8 > len(b.reply) {
 				p.err = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, errAnswer)
+			} else if p.marked {
+				s.heard(p)
 			}
 		}
 		if !p.answer() {
 			s.settleLate(p)
+		}
+	}
+}
+
+// heard keeps what an answer says of quotas, before anybody acts upon it.
+func (s *Store) heard(p *part) {
+	p.learn(s.memory)
+	for i := range p.groups {
+		if p.groups[i].status == statusRestore {
+			s.counts.restoring.Add(1)
+			s.notice()
 		}
 	}
 }

@@ -70,7 +70,7 @@ func benchmarkScript(b *testing.B, decisions int, counters func(int) []limit.Cou
 			a.layOut(s, counters(i*decisions+j), s.now())
 			batches[i].add(a.parts[0])
 		}
-		batches[i].lay()
+		batches[i].lay(s)
 	}
 	send := func(i int) {
 		if err := client.Process(context.Background(), batches[i%rounds].command(s)); err != nil {

@@ -32,6 +32,13 @@
 //     another denied: a twin may be denied meanwhile, nobody passes over a limit.
 //   - What is to be given back and is not known to have been is handed to
 //     Options.Owe, whose journal gives it back later, once.
+//   - No quota is charged, given back or looked at where it is not known to be
+//     whole: the marker beside the counters must be of the process that runs the
+//     script, and the one this store has handed its totals in to. The script
+//     answers RESTORE else (limit.ErrRestoring); Run hands in, and a keeper seals
+//     (Restorer, docs/adr/0015-restore-marker.md).
+//   - The highest totals seen of a quota are remembered and go with each call, so
+//     that a counter deleted alone comes back.
 //   - A settlement is applied once for each sequence number of its id.
 //
 // libs/rule makes the counters, services/gateway owns the client and the store;

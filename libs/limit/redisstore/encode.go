@@ -86,12 +86,14 @@ func (p *part) add(prefix string, c *limit.Counter, index int, now time.Time) (r
 	p.counters = append(p.counters, *c)
 	p.index = append(p.index, index)
 	p.bounds = append(p.bounds, period.Bounds{})
+	p.totals = append(p.totals, totalsAt{})
 	key := prefix + c.Key
 	capacity := c.Capacity()
 	if c.Unlimited || c.Force {
 		capacity = -1
 	}
 	p.quotas = p.quotas || c.Algorithm.Quota() && c.Cost != 0
+	p.marked = p.marked || c.Algorithm.Quota()
 	switch {
 	case c.Wallet():
 		return p.wallet(key, c, capacity)
@@ -176,14 +178,23 @@ func (p *part) quota(key string, c *limit.Counter, capacity int64, now time.Time
 		code = codeRollover
 	}
 	p.number(code)
-	repeated = p.key(name+suffixConsumed, kindInteger)
+	repeated, known := p.consumed(name, expiry)
 	p.numbers(c.Cost, capacity)
 	p.key(name+suffixRefunded, kindInteger)
 	p.numbers(start, end, expiry, flag(c.Overdraws()))
 	if code == codeRollover {
 		p.rollover(key, name, c, b)
 	}
+	p.numbers(known.consumed, known.refunded)
 	return repeated
+}
+
+// consumed names a quota's first key, and returns what is known of the quota.
+func (p *part) consumed(name string, expiry int64) (repeated bool, known seen) {
+	key := name + suffixConsumed
+	repeated = p.key(key, kindInteger)
+	p.totals[len(p.totals)-1] = totalsAt{p.keyAt(p.places[len(p.places)-1]), expiry}
+	return repeated, p.memory.known(key)
 }
 
 // keep is when the keys of a period expire, s since the epoch.
@@ -211,10 +222,10 @@ func (p *part) rollover(key, name string, c *limit.Counter, b period.Bounds) {
 
 func (p *part) wallet(key string, c *limit.Counter, capacity int64) (repeated bool) {
 	p.number(codeWallet)
-	repeated = p.key(key+suffixConsumed, kindInteger)
+	repeated, known := p.consumed(key, 0)
 	p.numbers(c.Cost, capacity)
 	p.key(key+suffixRefunded, kindInteger)
 	p.key(key+suffixForfeited, kindInteger)
-	p.number(flag(c.Overdraws()))
+	p.numbers(flag(c.Overdraws()), known.consumed, known.refunded, known.third)
 	return repeated
 }

@@ -33,6 +33,7 @@ type lane struct {
 	used    int
 	id      string // of its receipts; a new one after one may have been left
 	number  int64
+	sent    uint64 // how often it took what waits
 }
 
 var errQueueFull = errors.New("too many decisions wait")
@@ -95,6 +96,7 @@ func (l *lanes) fill(n *lane) bool {
 		delete(l.began, n)
 		return false
 	}
+	n.sent++
 	l.began[n] = l.s.now()
 	return true
 }
@@ -122,7 +124,7 @@ func (l *lanes) send(n *lane) {
 	s := l.s
 	again := n.batches[:n.used]
 	for i := range again {
-		again[i].lay()
+		again[i].lay(s)
 		n.sign(s, &again[i])
 	}
 	pending := make([]*batch, 0, pipelineBatches)

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"crypto/rand"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
@@ -17,10 +18,11 @@ const (
 
 // Bounds of what is under way.
 const (
-	defaultLanes    = 4
-	defaultQueue    = 4096
-	batchCounters   = 48 // holds Redis for about 300 µs at most
-	pipelineBatches = 8
+	defaultLanes      = 4
+	defaultQueue      = 4096
+	defaultRemembered = 200_000
+	batchCounters     = 48 // holds Redis for about 300 µs at most
+	pipelineBatches   = 8
 	// longestQueue, in budgets, is how long a decision waits for its turn while
 	// others are answered in time.
 	longestQueue = 10
@@ -31,6 +33,12 @@ type Options struct {
 	// KeyPrefix begins every key, so that deployments can share a Redis; it
 	// must not hold { or }, which would move the hash tag.
 	KeyPrefix string
+	// Name is the gateway's, unique among those that share the counters; default
+	// a random one.
+	Name string
+	// Remembered is of how many quotas the totals are remembered, about 200 bytes
+	// each, for a Redis that loses them; default 200,000.
+	Remembered int
 	// Budget is how long a decision waits for the answer to its call, from when
 	// that is sent; the call charges nothing later than that. Default
 	// DefaultBudget.
@@ -70,6 +78,12 @@ func (o *Options) setDefaults() {
 	}
 	if o.Queue <= 0 {
 		o.Queue = defaultQueue
+	}
+	if o.Name == "" {
+		o.Name = rand.Text()
+	}
+	if o.Remembered <= 0 {
+		o.Remembered = defaultRemembered
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -31,6 +31,7 @@ type part struct {
 	counters []limit.Counter
 	bounds   []period.Bounds
 	index    []int
+	totals   []totalsAt
 	// keys are named once each; body is the groups' numbers, in which the byte
 	// offsets of places name keys of this part, of deadlines hold deadlines.
 	keys      []string
@@ -50,6 +51,8 @@ type part struct {
 	giving bool   // gives back, and is owed where it is not known to have been done
 	lost   bool   // its answer is; a receipt says what became of it
 	quotas bool   // it charges or refunds some
+	marked bool   // it has quotas, if only to look at: they have to be whole
+	memory *memory
 }
 
 // group is counters judged all or nothing.
@@ -62,7 +65,7 @@ type group struct {
 	at       int // where its counters' answers begin, in numbers of the reply
 }
 
-func newPart() *part { return &part{done: make(chan struct{}, 1)} }
+func newPart(m *memory) *part { return &part{memory: m, done: make(chan struct{}, 1)} }
 
 func (p *part) number(n int64) {
 	p.body = binary.LittleEndian.AppendUint64(p.body, math.Float64bits(float64(n)))
@@ -91,6 +94,11 @@ func (p *part) key(key string, kind byte) (named bool) {
 	p.places = append(p.places, len(p.body))
 	p.number(int64(at))
 	return named
+}
+
+// keyAt is which of the part's keys a place of the body names.
+func (p *part) keyAt(place int) int {
+	return int(math.Float64frombits(binary.LittleEndian.Uint64(p.body[place:])))
 }
 
 func put(body []byte, at int, n int64) {
@@ -125,10 +133,11 @@ func (p *part) reset() {
 	clear(p.bounds)
 	clear(p.keys)
 	p.groups, p.counters, p.bounds, p.keys = p.groups[:0], p.counters[:0], p.bounds[:0], p.keys[:0]
-	p.index = p.index[:0]
+	p.index, p.totals = p.index[:0], p.totals[:0]
 	p.kinds = p.kinds[:0]
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
-	p.err, p.reply, p.now, p.settle, p.quotas, p.giving, p.lost = nil, "", 0, false, false, false, false
+	p.err, p.reply, p.now = nil, "", 0
+	p.settle, p.quotas, p.marked, p.giving, p.lost = false, false, false, false, false
 	p.owner, p.next = 0, nil
 	p.state.Store(partWaiting)
 	p.sent.Store(0)

@@ -12,14 +12,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// receiptAsked is how long a receipt is asked for; it lives for 60 s.
-const receiptAsked = 45 * time.Second
+// receiptAsked is how long a receipt is asked for; it lives for an
+// hour.
+const receiptAsked = 50 * time.Minute
 
 // receipt is where a call writes what became of its decisions, together with
 // their charges. A lane's calls overwrite it, so there is one for each lane.
 type receipt struct {
 	key    string
-	number int64 // 0: none
+	number int64  // 0: none
+	known  string // the marker that its call named
 }
 
 // sign gives a call that charges quotas, or gives back, its receipt.
@@ -35,7 +37,7 @@ func (n *lane) sign(s *Store, b *batch) {
 	if s.servers.cluster != nil {
 		key = s.o.KeyPrefix + "{" + tagOf(b.keys[0]) + "}:receipt:" + n.id
 	}
-	b.receipt, b.lane = receipt{key, n.number}, &n.id
+	b.receipt, b.lane = receipt{key: key, number: n.number}, &n.id
 }
 
 // lose sees to a call whose answer will not come. Its parts are answered with
@@ -52,13 +54,14 @@ func (s *Store) lose(b *batch) {
 		})
 	}
 	r, began := b.receipt, b.began
+	r.known = b.known
 	*b.lane = "" // the next call's receipt must not overwrite this one
 	s.running.Go(func() { s.inquire(r, began, parts) })
 }
 
 // inquire asks for a receipt, until Redis can be asked, and gives back what it
-// says was charged; what it does not say was given back is owed. Once the call's deadline has passed, no receipt means that
-// nothing was, and never will be.
+// says was charged; what it does not say was given back is owed. Once the call's
+// deadline has passed, no receipt means that nothing was, and never will be.
 func (s *Store) inquire(r receipt, began time.Time, parts []*part) {
 	wait := 2 * s.o.Budget
 	for end := time.Now().Add(receiptAsked); time.Now().Before(end); wait = min(2*wait, time.Second) {
@@ -72,6 +75,9 @@ func (s *Store) inquire(r receipt, began time.Time, parts []*part) {
 		}
 		statuses, err := s.ask(r)
 		if err == nil {
+			if statuses == "" && s.servers.marker(parts[0].slot) != r.known {
+				s.counts.unknown.Add(1) // it may have been lost with what it told of
+			}
 			s.undoLost(statuses, began, parts)
 			return
 		}

@@ -22,6 +22,8 @@ type servers struct {
 	mu     sync.Mutex
 	byAddr map[string]*lanes
 	routes [numSlots]atomic.Pointer[route]
+	// markers are those that calls name, by slot.
+	markers [numSlots]atomic.Pointer[string]
 }
 
 type route struct {
@@ -77,6 +79,14 @@ func (v *servers) route(ctx context.Context, slot int, key string, now int64) *l
 	}
 	v.routes[slot].Store(&route{to: to, until: now + int64(routeFor)})
 	return to
+}
+
+// markerKey is that of the quotas of a slot.
+func (v *servers) markerKey(slot int) string {
+	if v.cluster == nil {
+		return v.s.markerKey
+	}
+	return besides(v.s.o.KeyPrefix, true, slot, markerKey)
 }
 
 // silence tells the breaker of the calls under way to a slot's server.

@@ -64,6 +64,8 @@ func (a *asking) settle(ctx context.Context, s *Store, id string, sequence uint6
 			case p.err != nil:
 				return fmt.Errorf("settle %s: %w", id, p.err)
 			case g.again, g.status == statusCharged, g.status == statusSettled:
+			case g.status == statusRestore:
+				return fmt.Errorf("settle %s: %w", id, errRestoring)
 			case g.status == statusBroken:
 				return fmt.Errorf("settle %s: %w", id, limit.ErrCounterBroken)
 			default:

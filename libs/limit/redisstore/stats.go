@@ -12,14 +12,19 @@ type Stats struct {
 	// Lost are calls that were sent and never answered: nobody knows whether
 	// they were charged.
 	Lost uint64
-	// Unknown are those of them that charged quotas and of which no receipt
-	// could be had either.
+	// Unknown are those of them that charged quotas and of which it will not be
+	// known whether they did: no receipt could be had, or none was there after
+	// a restore, which may have lost it; and charges that were still to be given
+	// back when the store was closed.
 	Unknown uint64
+	// Restoring are decisions and settlements that were not made, because
+	// quotas were not known to be whole.
+	Restoring uint64
 }
 
-type counts struct{ left, undone, lost, unknown atomic.Uint64 }
+type counts struct{ left, undone, lost, unknown, restoring atomic.Uint64 }
 
 // Stats returns the counts so far.
 func (s *Store) Stats() Stats {
-	return Stats{Left: s.counts.left.Load(), Undone: s.counts.undone.Load(), Lost: s.counts.lost.Load(), Unknown: s.counts.unknown.Load()}
+	return Stats{Left: s.counts.left.Load(), Undone: s.counts.undone.Load(), Lost: s.counts.lost.Load(), Unknown: s.counts.unknown.Load(), Restoring: s.counts.restoring.Load()}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,6 +27,12 @@ type Store struct {
 	text    string // the script
 	sha     string
 	counts  counts
+	memory  *memory
+	// markerKey is of one Redis.
+	markerKey string
+	// attention has Run look sooner; whole is what it saw last.
+	attention chan struct{}
+	whole     atomic.Bool
 
 	// servers has the lanes to each server; of one Redis there is one.
 	servers servers
@@ -58,9 +65,10 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 		client: client, o: o, now: o.Now, clock: clock{now: o.Now},
 		background: context.Background(), closing: make(chan struct{}),
 		lanePool: sync.Pool{New: func() any { return new(lane) }},
-		partPool: sync.Pool{New: func() any { return newPart() }},
-		askPool:  sync.Pool{New: func() any { return new(asking) }},
+		memory:   newMemory(o.Remembered), attention: make(chan struct{}, 1), markerKey: besides(o.KeyPrefix, false, 0, markerKey),
+		askPool: sync.Pool{New: func() any { return new(asking) }},
 	}
+	s.partPool.New = func() any { return newPart(s.memory) }
 	o.Breaker.OnOpen = s.probeUntilClosed
 	s.breaker = breaker.New(o.Breaker)
 	s.servers.start(s)

@@ -77,7 +77,7 @@ func (s *Store) owe(p *part) {
 		return
 	}
 	for _, g := range p.groups {
-		if p.err != nil || g.status == statusLate || g.status == statusWrongPeriod {
+		if p.err != nil || g.status == statusLate || g.status == statusWrongPeriod || g.status == statusRestore {
 			s.o.Owe(p.counters[g.from].At, p.counters[g.from:g.to])
 		}
 	}

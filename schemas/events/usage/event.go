@@ -75,6 +75,9 @@ type Charge struct {
 	Refunded int64  `json:"refunded"`
 	// Forfeited is always 0 for renewing quotas.
 	Forfeited int64 `json:"forfeited,omitempty"`
+	// Carried is what the period has from the last one, of quotas with rollover;
+	// it stands from the period's first charge on.
+	Carried *int64 `json:"carried,omitempty"`
 	// Limit is what the charge was judged by; nil is unlimited.
 	Limit *int64 `json:"limit,omitempty"`
 	// Pending: the store was away and the request passed all the same; the

@@ -1,0 +1,223 @@
+package redisstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// attendEvery is how often a gateway says that it is there.
+const attendEvery = 500 * time.Millisecond
+
+// attendAgain is the least time between two rounds that decisions ask for.
+const attendAgain = 50 * time.Millisecond
+
+// Run says to each Redis that this gateway is there, and hands in what it knows
+// of quotas where they are being restored, until ctx is cancelled; then it says
+// that it leaves, and returns nil. Without it the store decides, and a restore
+// does not hear of what it knows.
+//
+// This process charges nothing in an incarnation of the quotas (a marker) before
+// it has handed in to it what it knows: from when another one is seen on, calls
+// name none that there is; those under way that named the old one are waited
+// for; then all totals go in; only after that do calls name the new one, and is
+// it reported as handed in to.
+func (s *Store) Run(ctx context.Context) error {
+	ticker := time.NewTicker(attendEvery)
+	defer ticker.Stop()
+	handed := map[int]string{} // by home slot: the marker handed in to
+	for {
+		s.attend(ctx, handed)
+		select {
+		case <-ctx.Done():
+			s.goodbye()
+			return nil
+		case <-ticker.C:
+		case <-s.attention:
+			pause := time.NewTimer(attendAgain)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+				pause.Stop()
+			}
+		}
+	}
+}
+
+// attend goes round the processes once. What fails is tried at the next round.
+func (s *Store) attend(ctx context.Context, handed map[int]string) {
+	listing, cancel := context.WithTimeout(ctx, 2*s.o.CallTimeout)
+	all, err := processes(listing, s.client)
+	cancel()
+	if err != nil {
+		return
+	}
+	whole := true
+	for i := range all {
+		whole = s.attendOne(ctx, &all[i], handed) && whole
+	}
+	s.whole.Store(whole)
+}
+
+// attendOne reports whether the process's quotas are whole.
+func (s *Store) attendOne(ctx context.Context, p *process, handed map[int]string) bool {
+	st, err := s.present(ctx, p, handed[p.home()])
+	if err != nil {
+		return false
+	}
+	now := st.incarnation()
+	if now == "" || now == handed[p.home()] {
+		if now != "" {
+			s.servers.expect(p.slots, now) // slots may have come to it
+		}
+		return st.whole()
+	}
+	s.servers.expect(p.slots, noMarker)
+	if !s.servers.drained(ctx, s.o.CallTimeout) {
+		return false
+	}
+	for floors := range slices.Chunk(s.memory.floors(s.servers.ofProcess(p)), handInAtOnce) {
+		if _, err := s.present(ctx, p, handed[p.home()]); err != nil { // still at it
+			return false
+		}
+		if !s.handIn(ctx, floors) {
+			return false
+		}
+	}
+	handed[p.home()] = now
+	s.servers.expect(p.slots, now)
+	st, err = s.present(ctx, p, now)
+	return err == nil && st.whole()
+}
+
+// noMarker is what calls name that are to be charged nowhere.
+const noMarker = "-"
+
+// handInAtOnce is how many floors are handed in before the gateway says again
+// that it is there.
+const handInAtOnce = 4096
+
+func (s *Store) handIn(ctx context.Context, floors []floor) bool {
+	ctx, cancel := context.WithTimeout(ctx, 10*s.o.CallTimeout)
+	defer cancel()
+	_, err := raise(ctx, s.client, floors)
+	return err == nil
+}
+
+func (s *Store) present(ctx context.Context, p *process, handed string) (standing, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.o.CallTimeout)
+	defer cancel()
+	return standingOf(attendScript.Run(ctx, s.client, s.attendKeys(p), s.o.Name, handed))
+}
+
+func (s *Store) attendKeys(p *process) []string {
+	cluster := s.servers.cluster != nil
+	return []string{besides(s.o.KeyPrefix, cluster, p.home(), markerKey), besides(s.o.KeyPrefix, cluster, p.home(), gatewaysKey)}
+}
+
+// goodbye spares a restore the wait for a gateway that is gone.
+func (s *Store) goodbye() {
+	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
+	defer cancel()
+	all, err := processes(ctx, s.client)
+	for i := 0; err == nil && i < len(all); i++ {
+		err = attendScript.Run(ctx, s.client, s.attendKeys(&all[i]), s.o.Name, "", "leave").Err()
+	}
+}
+
+// Whole reports whether the quotas were whole when Run looked last.
+func (s *Store) Whole() bool { return s.whole.Load() }
+
+// notice has Run look at once: a decision was answered RESTORE.
+func (s *Store) notice() {
+	select {
+	case s.attention <- struct{}{}:
+	default:
+	}
+}
+
+// expect has calls to the slots name a marker from now on.
+func (v *servers) expect(slots []int, marker string) {
+	for _, slot := range slots {
+		if old := v.markers[slot].Load(); old == nil || *old != marker {
+			v.markers[slot].Store(&marker)
+		}
+	}
+}
+
+// marker is the one that calls to a slot name, empty where none is known.
+func (v *servers) marker(slot int) string {
+	if m := v.markers[slot].Load(); m != nil {
+		return *m
+	}
+	return ""
+}
+
+// ofProcess tells the keys of a process's slots.
+func (v *servers) ofProcess(p *process) func(key string) bool {
+	if v.cluster == nil {
+		return func(string) bool { return true }
+	}
+	mine := make(map[int]bool, len(p.slots))
+	for _, slot := range p.slots {
+		mine[slot] = true
+	}
+	return func(key string) bool { return mine[slotOf(key)] }
+}
+
+// all are the lanes of every server.
+func (v *servers) all() []*lanes {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := []*lanes{v.only}
+	for _, l := range v.byAddr {
+		all = append(all, l)
+	}
+	return all
+}
+
+// drained waits until the calls that are under way now have ended, so that what
+// they were answered is known; false where some have not within longest.
+func (v *servers) drained(ctx context.Context, longest time.Duration) bool {
+	before := map[*lane]uint64{}
+	for _, l := range v.all() {
+		maps.Copy(before, l.underWay())
+	}
+	end := time.NewTimer(2 * longest)
+	defer end.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		now := map[*lane]uint64{}
+		for _, l := range v.all() {
+			maps.Copy(now, l.underWay())
+		}
+		for n, sent := range before {
+			if now[n] != sent {
+				delete(before, n)
+			}
+		}
+		if len(before) == 0 {
+			return true
+		}
+		select {
+		case <-look.C:
+		case <-end.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// underWay are the lanes at work, by how often each has sent.
+func (l *lanes) underWay() map[*lane]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	busy := make(map[*lane]uint64, len(l.began))
+	for n := range l.began {
+		busy[n] = n.sent
+	}
+	return busy
+}

@@ -1,0 +1,45 @@
+package gateway
+
+import (
+	"log/slog"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
+)
+
+// lossOfQuotas: Redis answers, and may have lost what was sold.
+var lossOfQuotas = &loss{
+	reason: reasonRestoring, degraded: "store", detail: "The quotas are being restored after a loss; a policy forbids to go on without them.",
+}
+
+// countWithoutQuotas lets the rules of quotas say what their loss means while
+// they are being restored, and charges the rest, which lost nothing that matters.
+// What passes uncounted is owed, and charged once the quotas are whole.
+func (g *gate) countWithoutQuotas(x *exchange, err error) {
+	var (
+		quotas, rates []rule.Match
+		counters      []limit.Counter
+	)
+	for i := range x.matches {
+		if m := x.matches[i]; m.Rule.Algorithm.Quota() {
+			quotas = append(quotas, m)
+		} else {
+			rates, counters = append(rates, m), append(counters, x.counters[i])
+		}
+	}
+	g.complain.say(slog.LevelWarn, "quotas are being restored; their rules' onStoreLoss holds", "error", err)
+	if g.fallBack(x, quotas, lossOfQuotas); x.verdict.status != 0 {
+		return
+	}
+	x.uncounted = append(x.uncounted, quotas...)
+	if len(counters) == 0 {
+		return
+	}
+	d, err := g.ask(counters)
+	if err != nil {
+		g.storeLost(x, rates, err)
+		return
+	}
+	g.observe(rates, counters, &d)
+	x.judge(rates, counters, d)
+}
