@@ -16,7 +16,7 @@ import (
 // Bounds of plans. A change of one subscription writes at most two rules and
 // two overrides a template, three rows each: well under the 500 of a transaction.
 const (
-	MaxRules  = 32
+	maxRules  = 32
 	maxPrices = 32
 	maxTiers  = 64
 )
@@ -38,8 +38,8 @@ func ValidatePlan(p sales.Plan) []FieldError {
 	if !v.calendar(p) {
 		return v.errs // rules and prices depend on it
 	}
-	if len(p.Rules) < 1 || len(p.Rules) > MaxRules {
-		v.add("rules", "must be 1 to %d", MaxRules)
+	if len(p.Rules) < 1 || len(p.Rules) > maxRules {
+		v.add("rules", "must be 1 to %d", maxRules)
 		return v.errs
 	}
 	v.templates(p)

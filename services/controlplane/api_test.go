@@ -199,6 +199,10 @@ func TestDatabaseAwayIs503(t *testing.T) {
 		{method: "DELETE", path: "/v1/rules/a", header: map[string]string{"If-Match": "*"}},
 		{method: "POST", path: "/v1/keys", body: `{"tenantId":"acme"}`},
 		{method: "GET", path: "/v1/audit"},
+		{method: "GET", path: "/v1/customers"},
+		{method: "POST", path: "/v1/plans", body: goodPlan},
+		{method: "POST", path: "/v1/subscriptions", body: `{"customer":"acme","plan":"pro"}`},
+		{method: "POST", path: "/v1/plans/pro/moves", body: `{"from":1,"to":2,"all":true}`},
 	} {
 		got := r.do(t, api)
 		got.problem(t)

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -43,6 +44,9 @@ func (s *Service) listCustomers(ctx context.Context, in *customerPage) (*struct{
 	if err != nil {
 		return nil, err
 	}
+	if found.unreadable != nil {
+		s.deps.Log.WarnContext(ctx, "customers are listed without what cannot be read", "error", errors.Join(found.unreadable...))
+	}
 	out := Page[CustomerUse]{Items: make([]CustomerUse, 0, len(found.customers))}
 	if len(found.customers) > in.Limit {
 		found.customers = found.customers[:in.Limit]
@@ -63,6 +67,9 @@ type quotaPage struct {
 	overrides map[string][]*rule.CompiledOverride
 	// checkpoints are the floor of what was used, by counter.
 	checkpoints map[string]redisstore.Totals
+	// unreadable are rules and overrides that gateways cannot read either; the
+	// rest is shown without them.
+	unreadable []error
 }
 
 // Kinds of row in the one statement of a page.
@@ -118,13 +125,15 @@ func (p *quotaPage) add(what int, key string, document []byte, totals redisstore
 	case rowRule:
 		c, err := rule.Decode(document)
 		if err != nil {
-			return fmt.Errorf("rule of tenant %s: %w", key, err)
+			p.unreadable = append(p.unreadable, fmt.Errorf("rule of tenant %s: %w", key, err))
+			return nil
 		}
 		p.rules[key] = append(p.rules[key], c)
 	case rowOverride:
 		o, err := rule.DecodeOverride(document)
 		if err != nil {
-			return fmt.Errorf("override of tenant %s: %w", key, err)
+			p.unreadable = append(p.unreadable, fmt.Errorf("override of tenant %s: %w", key, err))
+			return nil
 		}
 		p.overrides[key] = append(p.overrides[key], o)
 	case rowCheckpoint:

@@ -3,7 +3,9 @@ package controlplane
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/jackc/pgx/v5"
 
@@ -40,10 +42,32 @@ func (s *Service) customerChanged(ctx context.Context, tx pgx.Tx, before, after 
 	if err := json.Unmarshal(after.document, &is); err != nil {
 		return fmt.Errorf("decode customer after: %w", err)
 	}
+	if is.Currency != "" && was.Currency != is.Currency {
+		if err := sameCurrency(ctx, tx, is); err != nil {
+			return err
+		}
+	}
 	if was.Timezone == is.Timezone {
 		return nil
 	}
 	sale := s.store.sale(tx, callOf(ctx).who.name)
 	sale.customer = is
 	return sale.settleAll(ctx, `customer = $1 AND status = 'active'`, is.ID)
+}
+
+// sameCurrency refuses a currency that is not the one of what the customer is
+// subscribed to.
+func sameCurrency(ctx context.Context, tx pgx.Tx, c sales.Customer) error {
+	var subscription, name, currency string
+	err := tx.QueryRow(ctx, `SELECT s.key, s.plan, v.document->>'currency' FROM subscriptions s JOIN plan_versions v ON v.plan = s.plan AND v.version = s.plan_version
+		WHERE s.customer = $1 AND s.status = 'active' AND v.document->>'currency' <> $2 ORDER BY s.key LIMIT 1`, c.ID, c.Currency).Scan(&subscription, &name, &currency)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read currencies of subscriptions: %w", err)
+	}
+	p := newProblem(http.StatusConflict, "subscribed", fmt.Sprintf("the customer pays for plan %s in %s: %s", name, currency, subscription))
+	p.Errors = []FieldError{{"body", "currency", "must be " + currency + " while the customer is subscribed to plan " + name}}
+	return p
 }

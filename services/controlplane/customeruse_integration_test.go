@@ -173,6 +173,11 @@ func TestUseIsOfTheWidestRule(t *testing.T) {
 	m.must(t, 201, request{method: "POST", path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"c004"},"metric":"calls","limit":40}`})
 	m.must(t, 201, request{method: "POST", path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"c004"},"metric":"calls","period":"month","limit":41}`})
 	m.must(t, 201, request{method: "POST", path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"c005"},"metric":"calls","unlimited":true}`})
+	// One that nobody can read takes nothing else away.
+	if _, err := m.db.Exec(t.Context(), `INSERT INTO rules (key, version, document) VALUES
+		('broken', 1, '{"id":"broken","subject":{"kind":"tenant","value":"c000"},"metric":"calls","limit":{"algorithm":"quota","kind":"rented"}}')`); err != nil {
+		t.Fatal(err)
+	}
 	page := m.list(t, "?limit=6")
 	for i, want := range []struct {
 		rule  string

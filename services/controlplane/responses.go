@@ -15,7 +15,7 @@ var statusNotes = map[int]string{
 	http.StatusUnauthorized:          "No token, or one that is not known here.",
 	http.StatusForbidden:             "The token has role readonly.",
 	http.StatusNotFound:              "There is nothing by this id.",
-	http.StatusConflict:              "Another resource has this id or prefix, or the key was revoked for good.",
+	http.StatusConflict:              "Another resource has this id or prefix, the key was revoked for good, or a subscription stands in the way; detail says which.",
 	http.StatusPreconditionFailed:    "It was changed since the ETag in If-Match, or is there in spite of If-None-Match.",
 	http.StatusRequestEntityTooLarge: "The body has more than 1 MB, or is too long to be carried to the gateways.",
 	http.StatusUnsupportedMediaType:  "The body is not JSON in UTF-8, or is compressed.",
@@ -39,7 +39,7 @@ func statusesOf(op huma.Operation) []int {
 	case http.MethodPut, http.MethodPatch:
 		statuses = append(statuses, http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
 	case http.MethodDelete:
-		return append(statuses, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
+		return append(statuses, http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
 	default:
 		return statuses
 	}

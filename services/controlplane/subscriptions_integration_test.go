@@ -201,6 +201,10 @@ func TestSubscribingIsRefused(t *testing.T) {
 			t.Errorf("%s wrote something", c.body)
 		}
 	}
+	if p := w.put(t, 409, "/v1/customers/acme", "*", `{"name":"Acme","currency":"CHF"}`).problem(t); p.Errors[0].Field != "currency" || !strings.Contains(p.Errors[0].Message, "EUR") {
+		t.Errorf("another currency: %+v", p)
+	}
+	w.put(t, 200, "/v1/customers/acme", "*", `{"name":"Acme","currency":"EUR"}`)
 	if got := listIDs(t, w, "/v1/subscriptions?customer=acme&plan=pro&planVersion=1&status=active"); !slices.Equal(got, []string{s.ID}) {
 		t.Errorf("lists %q", got)
 	}
