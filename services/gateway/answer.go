@@ -64,7 +64,7 @@ func (x *exchange) setLegacyHeaders(h http.Header) {
 	}
 	j := &x.judged[i]
 	h.Set(headerLegacyLimit, strconv.FormatInt(j.state.Limit, 10))
-	h.Set(headerLegacyRemaining, strconv.FormatInt(max(j.state.Remaining, 0), 10))
+	h.Set(headerLegacyRemaining, strconv.FormatInt(j.available(), 10))
 	h.Del(headerLegacyReset)
 	if t := max(j.state.Reset, j.state.RetryAfter); !j.neverRenews(t) {
 		h.Set(headerLegacyReset, strconv.FormatInt(wholeSeconds(t), 10))

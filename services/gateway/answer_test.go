@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,23 @@ func TestFieldsSayWhatTheCountersSay(t *testing.T) {
 	}
 	if want := `"dry";r=0;t=3, "month";r=7;t=3600, "never";r=3`; limits != want {
 		t.Errorf("RateLimit: %s\nwant %s", limits, want)
+	}
+}
+
+// r is never above q, and X-RateLimit-Remaining never above -Limit, where a burst
+// above the limit lets more pass at once.
+func TestAvailableIsWithinTheQuota(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{trusted: []string{loopback}, answers: AnswersConfig{LegacyHeaders: true}})
+	s.putRule(ruleJSON("bursty", "tenant", "m", `{"algorithm":"gcra","limit":30,"window":"1m","burst":33}`, ""))
+	for i, want := range []string{"30", "30", "30", "29"} {
+		a := s.get("/demo/x", acme...)
+		if got := a.Header.Get("RateLimit"); !strings.HasPrefix(got, `"bursty";r=`+want+";") || a.Header.Get("RateLimit-Policy") != `"bursty";q=30;w=60` {
+			t.Errorf("request %d: %s of %s", i, got, a.Header.Get("RateLimit-Policy"))
+		}
+		if left, limit := a.Header.Get("X-RateLimit-Remaining"), a.Header.Get("X-RateLimit-Limit"); left != want || limit != "30" {
+			t.Errorf("request %d: %s of %s", i, left, limit)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ func (x *exchange) fields() (policies, limits string) {
 	for i := range x.judged {
 		if j := &x.judged[i]; !j.state.Unlimited {
 			b = appendPolicyName(separate(b, middle), j.rule.ID)
-			b = appendParam(b, ";r=", j.state.Remaining)
+			b = appendParam(b, ";r=", j.available())
 			if t := max(j.state.Reset, j.state.RetryAfter); !j.neverRenews(t) {
 				b = appendParam(b, ";t=", wholeSeconds(t))
 			}
@@ -91,6 +91,13 @@ func wholeSeconds(d time.Duration) int64 {
 // endless.
 func (j *judgement) neverRenews(t time.Duration) bool {
 	return j.state.Never || j.rule.Algorithm.Quota() && t <= 0
+}
+
+// available is what clients are told is left: units that would pass now, and
+// never more than the policy's quota, since q says what a whole window has. A
+// rested counter whose burst is above its limit would let more pass.
+func (j *judgement) available() int64 {
+	return max(0, min(j.state.Remaining, j.state.Limit))
 }
 
 // window is the policy's length: a rate's window, a quota's current period; 0
