@@ -38,6 +38,7 @@ func normalizeLimit(l *rules.Limit) {
 			l.Burst = &burst
 		}
 	case rules.AlgorithmQuota:
+		fill(&l.Kind, rules.QuotaRenewing)
 		fill(&l.Timezone, "UTC")
 		fill(&l.Overdraft, rules.OverdraftNone)
 		switch {

@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -69,6 +70,16 @@ func CompileOverride(o overrides.Override) (*CompiledOverride, error) {
 		c.until = o.ValidUntil.UnixMicro()
 	}
 	return c, nil
+}
+
+// Concerns reports whether the override gives the rule other numbers, for its
+// own subject at least.
+func (o *CompiledOverride) Concerns(c *Compiled) bool {
+	if o.kind != c.group.kind || o.metric != c.Metric {
+		return false
+	}
+	holds, _ := o.holdsFor(c.group)
+	return holds && slices.ContainsFunc(o.subjects, func(s subjectParts) bool { return c.covers(&s) })
 }
 
 // holdsFor reports whether the override is for a group's horizon, and whether

@@ -32,9 +32,23 @@ func (v *validator) limit(r rules.Rule) {
 	default:
 		if rateNames[l.Algorithm].name == "" {
 			v.add("limit.algorithm", "must be one of %s", algorithmList)
+			v.unknownLimit(l)
 			return
 		}
 		v.rate(l)
+	}
+}
+
+// unknownLimit judges what is right or wrong whatever the algorithm is.
+func (v *validator) unknownLimit(l *rules.Limit) {
+	if l.Window != "" {
+		v.window("limit.window", l.Window)
+	}
+	if l.Burst != nil && (*l.Burst < 0 || *l.Burst > limit.MaxInteger) {
+		v.add("limit.burst", "must be 1 to %d", int64(limit.MaxInteger))
+	}
+	if l.Period != "" {
+		v.calendar(l)
 	}
 }
 
@@ -68,13 +82,12 @@ func (v *validator) quota(l *rules.Limit) {
 	if l.Window != "" {
 		v.add("limit.window", "belongs to rates; a quota has a period")
 	}
-	switch l.Kind {
-	case "":
-		v.add("limit.kind", "must be %s", rules.QuotaRenewing)
-	default:
-		v.choice("limit.kind", l.Kind, []string{rules.QuotaRenewing}, []string{rules.QuotaPrepaid})
-	}
+	v.choice("limit.kind", l.Kind, []string{rules.QuotaRenewing}, []string{rules.QuotaPrepaid})
 	v.choice("limit.overdraft", l.Overdraft, []string{rules.OverdraftNone, rules.OverdraftOnce}, nil)
+	v.calendar(l)
+}
+
+func (v *validator) calendar(l *rules.Limit) {
 	spec := period.Spec{Unit: l.Period, Zone: l.Timezone, AnchorDay: l.AnchorDay, WeekStart: l.WeekStart}
 	var bad *period.SpecError
 	if _, err := period.New(spec); errors.As(err, &bad) {

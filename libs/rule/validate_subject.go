@@ -14,6 +14,9 @@ func (v *validator) subject(r rules.Rule) {
 	s := r.Subject
 	if !slices.Contains(kinds, s.Kind) {
 		v.add("subject.kind", "must be one of %s", strings.Join(kinds, ", "))
+		if s.Value == "" || !printable(s.Value) {
+			v.add("subject.value", "must be *, or whom the rule is about, in printable characters of UTF-8")
+		}
 		return
 	}
 	before := len(v.errs)

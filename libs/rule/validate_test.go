@@ -99,6 +99,7 @@ func TestValidateAccepts(t *testing.T) {
 		{quotaRule, `{"thresholds":{}}`},
 		{quotaRule, `{"thresholds":{"percent":[100,1,1000],"absolute":[9007199254740992,1]}}`},
 		{gcraRule, `{"limit":null,"unlimited":true,"thresholds":{"absolute":[5]}}`},
+		{quotaRule, `{"limit":{"kind":null}}`}, {quotaRule, `{"limit":{"kind":""}}`},
 		{quotaRule, `{"limit":{"timezone":"UTC","anchorDay":1,"overdraft":"none"}}`},
 		{gcraRule, `{"limit":null,"unlimited":true}`},
 		{gcraRule, `{"limit":{"limit":null,"burst":null},"unlimited":true}`},
@@ -177,7 +178,7 @@ func TestValidateRefuses(t *testing.T) {
 		{gcraRule, `{"limit":{"kind":"renewing"}}`, "limit.kind", "quota"},
 		{quotaRule, `{"limit":{"window":"1m"}}`, "limit.window", "period"},
 		{quotaRule, `{"limit":{"burst":1}}`, "limit.burst", "gcra"},
-		{quotaRule, `{"limit":{"kind":""}}`, "limit.kind", "renewing"},
+		{quotaRule, `{"limit":{"kind":"new"}}`, "limit.kind", "one of renewing"},
 		{quotaRule, `{"limit":{"kind":"prepaid"}}`, "limit.kind", "not available yet; available: renewing"},
 		{quotaRule, `{"limit":{"period":""}}`, "limit.period", "month"},
 		{gcraRule, `{"limit":{"algorithm":"tokenBucket","limit":1125899906842625}}`, "limit.limit", "for tokenBucket"},
@@ -232,6 +233,20 @@ func TestValidateRefusesInvalidUTF8(t *testing.T) {
 	want := []string{"id", "name", "scope.service", "subject.value"}
 	if got := fieldsOf(rule.Validate(r)); !slices.Equal(got, want) {
 		t.Errorf("fields %q, want %q", got, want)
+	}
+}
+
+// Whoever writes a rule hears of all that is wrong with it at once.
+func TestValidateTellsAllMistakes(t *testing.T) {
+	t.Parallel()
+	for patch, want := range map[string]string{
+		`{"id":"","subject":{"kind":"planet","value":""},"metric":"a b","limit":{"algorithm":"leaky","limit":-1,"window":"1d","burst":-1},"mode":"on"}`: "id limit.algorithm limit.burst limit.limit limit.window metric mode subject.kind subject.value",
+		`{"limit":{"algorithm":"quota","window":"1m","burst":1,"period":"fortnight","kind":"x"}}`:                                                       "limit.burst limit.kind limit.period limit.window",
+		`{"limit":{"algorithm":"leaky","period":"week","weekStart":"Monday","window":"1m"}}`:                                                            "limit.algorithm limit.weekStart",
+	} {
+		if got := strings.Join(fieldsOf(rule.Validate(parse(t, gcraRule, patch))), " "); got != want {
+			t.Errorf("%s: fields %s, want %s", patch, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package controlplane_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -177,5 +179,22 @@ func TestBadInputIsRefusedByName(t *testing.T) {
 				t.Fatalf("says %q, want …%s…", said, c.says)
 			}
 		})
+	}
+}
+
+// Mistakes of a body's form and of its meaning are told in one answer.
+func TestBadInputIsNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newAPI(t, "")
+	body := `{"id":7,"colour":"red","subject":{"kind":"planet","value":"*"},"metric":"a b","limit":{"algorithm":"quota","limit":"10","period":"fortnight"},"refundOn":["5xx"]}`
+	rec := request{method: "POST", path: "/v1/rules", body: body}.do(t, s)
+	var fields []string
+	for _, e := range rec.problem(t).Errors {
+		fields = append(fields, e.Field)
+	}
+	slices.Sort(fields)
+	want := []string{"colour", "id", "limit.limit", "limit.period", "metric", "refundOn", "subject.kind"}
+	if rec.Code != http.StatusBadRequest || !slices.Equal(fields, want) || !strings.Contains(rec.Body.String(), "is not available yet") {
+		t.Errorf("%d names %v, want %v: %s", rec.Code, fields, want, rec.Body)
 	}
 }

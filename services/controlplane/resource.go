@@ -12,6 +12,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-platform/sluice/libs/strictjson"
 )
 
 // resource is a kind of document that callers write whole: rules, services.
@@ -117,26 +119,38 @@ func (o operations[T, L]) put(ctx context.Context, in *struct {
 // empty for POST.
 func (o operations[T, L]) decode(ctx context.Context, key string) (T, error) {
 	var doc T
-	if p := decodeBody(callOf(ctx).body, &doc); p != nil {
-		return doc, o.explained(p)
+	found := strictjson.Judge(callOf(ctx).body, &doc, func(d T) []strictjson.FieldError { return o.judge(d, key) })
+	if len(found) > 0 {
+		return doc, o.explained(invalid(bodyErrors(found)...))
 	}
-	given := o.key(&doc)
+	o.complete(&doc, key)
+	return o.normalize(doc), nil
+}
+
+// complete fills in the key where the body has none.
+func (o operations[T, L]) complete(doc *T, key string) {
+	given := o.key(doc)
 	switch {
 	case *given != "":
 	case o.derived != nil:
-		*given = o.derived(doc)
+		*given = o.derived(*doc)
 	case key != "":
 		*given = key
 	case o.newKey != nil:
 		*given = o.newKey()
 	}
-	if found := o.validate(doc); len(found) > 0 {
-		return doc, invalid(found...)
+}
+
+// judge says what is wrong with a document whose path has the key.
+func (o operations[T, L]) judge(doc T, key string) (found []strictjson.FieldError) {
+	o.complete(&doc, key)
+	for _, e := range o.validate(doc) {
+		found = append(found, strictjson.FieldError{Field: e.Field, Message: e.Message})
 	}
-	if key != "" && *given != key {
-		return doc, invalid(FieldError{"body", o.keyField, "must be the one in the path, or be left out"})
+	if len(found) == 0 && key != "" && *o.key(&doc) != key {
+		found = append(found, strictjson.FieldError{Field: o.keyField, Message: "must be the one in the path, or be left out"})
 	}
-	return o.normalize(doc), nil
+	return found
 }
 
 // explained puts better messages for fields that are none.

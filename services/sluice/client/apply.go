@@ -66,19 +66,19 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 	if err := k.execute(ctx, c, steps, flags.dryRun, out); err != nil {
 		return err
 	}
-	k.warn(ctx, c, want, warnings)
+	applied := make([]T, 0, len(want))
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		applied = append(applied, want[key].value)
+	}
+	k.warn(ctx, c, applied, warnings)
 	return nil
 }
 
 // warn prints doubts about what was applied; they change nothing, and neither
 // does a trouble to find them.
-func (k kind[T]) warn(ctx context.Context, c *connection, want map[string]wanted[T], to io.Writer) {
-	if k.doubts == nil || len(want) == 0 {
+func (k kind[T]) warn(ctx context.Context, c *connection, applied []T, to io.Writer) {
+	if k.doubts == nil || len(applied) == 0 {
 		return
-	}
-	applied := make([]T, 0, len(want))
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		applied = append(applied, want[key].value)
 	}
 	doubts, err := k.doubts(ctx, c, applied)
 	if err != nil {

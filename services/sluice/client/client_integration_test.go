@@ -146,7 +146,7 @@ func TestWhatGetPrintsCanBeApplied(t *testing.T) {
 	s.must(t, "", "rules", "delete", "{a}/b: 100% ä", "free")
 	s.refused(t, "404", "", "rules", "get", "free")
 	s.refused(t, "404", "", "rules", "delete", "free")
-	holds(t, s.must(t, "", "rules", "list", "--tenant", "acme"), "report", "quota 9007199254740991/month", "off")
+	holds(t, s.must(t, "", "rules", "list", "--tenant", "acme"), "report", "quota 9007199254740991/month UTC", "off")
 }
 
 // TestApplyOverwritesNoOtherChange writes between the comparison and the write.
@@ -235,6 +235,30 @@ func TestApplyWarnsOfScopesNobodyHas(t *testing.T) {
 	}
 	if _, warnings, _ := s.run(t, "id: everywhere\n"+rest, "rules", "apply", "-f", "-"); warnings != "" {
 		t.Errorf("warns of a rule without scope: %s", warnings)
+	}
+}
+
+// An override that changes no rule is taken, and told of wherever it is seen.
+func TestOverridesThatChangeNoRuleAreTold(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.must(t, "id: r\nsubject: {kind: user, value: 'acme/*'}\nmetric: m\nlimit: {algorithm: gcra, limit: 5, window: 1m}\n", "rules", "apply", "-f", "-")
+	for args, warns := range map[string]string{
+		"user acme/u1 --metric m":               "",
+		"user acme/u1 --metric m --window 60s":  "",
+		"user acme/u1 --metric m --window 1h":   "by a window of 1h",
+		"user acme/u1 --metric m --period week": "by a period of week",
+		"user globex/u1 --metric m":             "none counts metric m of this user by any window or period",
+		"tenant acme --metric m":                "of this tenant",
+		"user acme/u2 --metric other":           "none counts metric other",
+	} {
+		out, warnings, err := s.run(t, "", append([]string{"overrides", "set", "--limit", "3"}, strings.Fields(args)...)...)
+		if err != nil || !strings.Contains(out, "create override") || !strings.Contains(warnings, warns) || (warnings == "") != (warns == "") {
+			t.Errorf("%s: %v %s\nwarns %s", args, err, out, warnings)
+		}
+	}
+	if _, warnings, err := s.run(t, "", "overrides", "list"); err != nil || strings.Count(warnings, "changes no rule") != 5 {
+		t.Errorf("list: %v, warns\n%s", err, warnings)
 	}
 }
 

@@ -54,7 +54,13 @@ func (k kind[T]) listCommand(c *connection) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(cmd.OutOrStdout(), output, items, k.columns, k.row)
+			if err := show(cmd.OutOrStdout(), output, items, k.columns, k.row); err != nil {
+				return err
+			}
+			if output != "json" {
+				k.warn(cmd.Context(), c, items, cmd.ErrOrStderr())
+			}
+			return nil
 		},
 	}
 	for name, about := range k.filters {

@@ -18,9 +18,8 @@ type kind[T any] struct {
 	noun, path string
 	key        func(*T) *string
 	version    func(*T) *int64
-	// validate returns mistakes as "field: message".
-	validate  func(T) []string
-	normalize func(T) T
+	validate   func(T) []strictjson.FieldError
+	normalize  func(T) T
 	// unknown has a better message for a field that is not one, or is nil.
 	unknown func(field string) (message string, ok bool)
 	// owned tells what is not the files' to delete, or is nil: rules that a
@@ -50,7 +49,7 @@ func (k kind[T]) one() string {
 func (k kind[T]) decode(d document) (T, []string) {
 	var v T
 	var mistakes []string
-	for _, e := range strictjson.Decode(d.data, &v) {
+	for _, e := range strictjson.Judge(d.data, &v, k.validate) {
 		if k.unknown != nil {
 			if message, ok := k.unknown(e.Field); ok {
 				e.Message = message
@@ -61,22 +60,31 @@ func (k kind[T]) decode(d document) (T, []string) {
 	if len(mistakes) > 0 {
 		return v, mistakes
 	}
-	if mistakes = k.validate(v); len(mistakes) > 0 {
-		return v, mistakes
-	}
 	return k.normalize(v), nil
+}
+
+// ruleErrors are those of libs/rule as those of a document.
+func ruleErrors(found []rule.FieldError) []strictjson.FieldError {
+	out := make([]strictjson.FieldError, len(found))
+	for i, e := range found {
+		out[i] = strictjson.FieldError{Field: e.Field, Message: e.Message}
+	}
+	return out
+}
+
+func serviceErrors(found []libcatalog.FieldError) []strictjson.FieldError {
+	out := make([]strictjson.FieldError, len(found))
+	for i, e := range found {
+		out[i] = strictjson.FieldError(e)
+	}
+	return out
 }
 
 var ruleKind = kind[rules.Rule]{
 	noun: "rule", path: "/v1/rules",
-	key:     func(r *rules.Rule) *string { return &r.ID },
-	version: func(r *rules.Rule) *int64 { return &r.Version },
-	validate: func(r rules.Rule) (mistakes []string) {
-		for _, e := range rule.Validate(r) {
-			mistakes = append(mistakes, e.Error())
-		}
-		return mistakes
-	},
+	key:      func(r *rules.Rule) *string { return &r.ID },
+	version:  func(r *rules.Rule) *int64 { return &r.Version },
+	validate: func(r rules.Rule) []strictjson.FieldError { return ruleErrors(rule.Validate(r)) },
 	// What only the control plane writes is no difference to a file.
 	normalize: func(r rules.Rule) rules.Rule { return rule.Strip(rule.Normalize(r)) },
 	unknown:   rule.NotYet,
@@ -102,6 +110,9 @@ func limitText(r rules.Rule) string {
 	}
 	l := r.Limit
 	text := fmt.Sprintf("%s %d/%s", l.Algorithm, *l.Limit, firstOf(l.Window, l.Period))
+	if l.Algorithm == rules.AlgorithmQuota {
+		text += " " + firstOf(l.Timezone, "UTC")
+	}
 	if l.Burst != nil && *l.Burst != *l.Limit {
 		text += fmt.Sprintf(" burst %d", *l.Burst)
 	}
@@ -110,14 +121,9 @@ func limitText(r rules.Rule) string {
 
 var serviceKind = kind[catalog.Service]{
 	noun: "service", path: "/v1/services",
-	key:     func(s *catalog.Service) *string { return &s.Name },
-	version: func(s *catalog.Service) *int64 { return &s.Version },
-	validate: func(s catalog.Service) (mistakes []string) {
-		for _, e := range libcatalog.Validate(s) {
-			mistakes = append(mistakes, e.Field+": "+e.Message)
-		}
-		return mistakes
-	},
+	key:       func(s *catalog.Service) *string { return &s.Name },
+	version:   func(s *catalog.Service) *int64 { return &s.Version },
+	validate:  func(s catalog.Service) []strictjson.FieldError { return serviceErrors(libcatalog.Validate(s)) },
 	normalize: libcatalog.Normalize,
 	columns:   []string{"NAME", "PREFIX", "UPSTREAMS", "ENDPOINTS", "VERSION"},
 	row: func(s catalog.Service) []string {

@@ -9,24 +9,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/libs/strictjson"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 )
 
+// An override that changes no rule is taken, and told of: it may come before
+// its rule, and outlives one that is deleted and created again.
 var overrideKind = kind[overrides.Override]{
 	noun: "override", path: "/v1/overrides",
-	key:     func(o *overrides.Override) *string { return &o.ID },
-	version: func(o *overrides.Override) *int64 { return &o.Version },
-	validate: func(o overrides.Override) (mistakes []string) {
-		for _, e := range rule.ValidateOverride(o) {
-			mistakes = append(mistakes, e.Error())
-		}
-		return mistakes
-	},
+	key:      func(o *overrides.Override) *string { return &o.ID },
+	version:  func(o *overrides.Override) *int64 { return &o.Version },
+	validate: func(o overrides.Override) []strictjson.FieldError { return ruleErrors(rule.ValidateOverride(o)) },
 	normalize: func(o overrides.Override) overrides.Override {
 		o.Origin = nil // what only the control plane writes is no difference to a file
 		return rule.NormalizeOverride(o)
 	},
 	owned:   func(o overrides.Override) bool { return o.Origin != nil },
+	doubts:  strayOverrides,
 	columns: []string{"ID", "SUBJECT", "METRIC", "HORIZON", "LIMIT", "UNTIL", "REASON"},
 	row:     overrideRow,
 	filters: map[string]string{
@@ -130,5 +129,6 @@ func setOverride(cmd *cobra.Command, c *connection, o overrides.Override) error 
 		return fmt.Errorf("set override %s: %w", o.ID, err)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s override %s\n", done, o.ID)
+	overrideKind.warn(cmd.Context(), c, []overrides.Override{o}, cmd.ErrOrStderr())
 	return nil
 }
