@@ -9,19 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/plan"
+	"github.com/sluice-platform/sluice/libs/strictjson"
 	"github.com/sluice-platform/sluice/schemas/sales"
 )
 
 var customerKind = kind[sales.Customer]{
 	noun: "customer", path: "/v1/customers",
-	key:     func(c *sales.Customer) *string { return &c.ID },
-	version: func(c *sales.Customer) *int64 { return &c.Version },
-	validate: func(c sales.Customer) (mistakes []string) {
-		for _, e := range plan.ValidateCustomer(c) {
-			mistakes = append(mistakes, e.Error())
-		}
-		return mistakes
-	},
+	key:       func(c *sales.Customer) *string { return &c.ID },
+	version:   func(c *sales.Customer) *int64 { return &c.Version },
+	validate:  func(c sales.Customer) []strictjson.FieldError { return fieldErrors(plan.ValidateCustomer(c)) },
 	normalize: func(c sales.Customer) sales.Customer { return c },
 }
 

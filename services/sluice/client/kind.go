@@ -72,7 +72,8 @@ func ruleErrors(found []rule.FieldError) []strictjson.FieldError {
 	return out
 }
 
-func serviceErrors(found []libcatalog.FieldError) []strictjson.FieldError {
+// fieldErrors are another library's.
+func fieldErrors[E ~struct{ Field, Message string }](found []E) []strictjson.FieldError {
 	out := make([]strictjson.FieldError, len(found))
 	for i, e := range found {
 		out[i] = strictjson.FieldError(e)
@@ -123,7 +124,7 @@ var serviceKind = kind[catalog.Service]{
 	noun: "service", path: "/v1/services",
 	key:       func(s *catalog.Service) *string { return &s.Name },
 	version:   func(s *catalog.Service) *int64 { return &s.Version },
-	validate:  func(s catalog.Service) []strictjson.FieldError { return serviceErrors(libcatalog.Validate(s)) },
+	validate:  func(s catalog.Service) []strictjson.FieldError { return fieldErrors(libcatalog.Validate(s)) },
 	normalize: libcatalog.Normalize,
 	columns:   []string{"NAME", "PREFIX", "UPSTREAMS", "ENDPOINTS", "VERSION"},
 	row: func(s catalog.Service) []string {

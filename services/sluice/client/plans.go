@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/plan"
+	"github.com/sluice-platform/sluice/libs/strictjson"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/sales"
@@ -16,14 +17,9 @@ import (
 
 var planKind = kind[sales.Plan]{
 	noun: "plan", path: "/v1/plans",
-	key:     func(p *sales.Plan) *string { return &p.ID },
-	version: func(p *sales.Plan) *int64 { return &p.Version },
-	validate: func(p sales.Plan) (mistakes []string) {
-		for _, e := range plan.ValidatePlan(p) {
-			mistakes = append(mistakes, e.Error())
-		}
-		return mistakes
-	},
+	key:       func(p *sales.Plan) *string { return &p.ID },
+	version:   func(p *sales.Plan) *int64 { return &p.Version },
+	validate:  func(p sales.Plan) []strictjson.FieldError { return fieldErrors(plan.ValidatePlan(p)) },
 	normalize: plan.NormalizePlan,
 	unknown:   plan.Unknown,
 	columns:   []string{"ID", "NAME", "CURRENCY", "BASE FEE", "PERIOD", "RULES", "PRICES", "VERSION"},
