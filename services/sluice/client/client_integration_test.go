@@ -146,7 +146,7 @@ func TestWhatGetPrintsCanBeApplied(t *testing.T) {
 	s.must(t, "", "rules", "delete", "{a}/b: 100% ä", "free")
 	s.refused(t, "404", "", "rules", "get", "free")
 	s.refused(t, "404", "", "rules", "delete", "free")
-	holds(t, s.must(t, "", "rules", "list", "--tenant", "acme"), "report", "quota 9007199254740991/month UTC", "off")
+	holds(t, s.must(t, "", "rules", "list", "--tenant", "acme"), "report", "quota 9007199254740991/month", "off")
 }
 
 // TestApplyOverwritesNoOtherChange writes between the comparison and the write.
@@ -212,6 +212,7 @@ func TestApplyLeavesWhatTheServerWrites(t *testing.T) {
 	s.must(t, quota, apply...)
 	moved := strings.Replace(quota, "period: month", "period: month, timezone: Europe/Paris", 1)
 	holds(t, s.must(t, moved, apply...), "limit.timezone: \"UTC\" → \"Europe/Paris\"", "1 updated")
+	holds(t, s.must(t, "", "rules", "list"), "quota 5/month Europe/Paris")
 	holds(t, s.must(t, "", "rules", "get", "q"), `"previous"`, `"since"`)
 	holds(t, s.must(t, moved, apply...), "1 unchanged")
 	s.refused(t, "refundOn: is not available yet", quota+"refundOn: [5xx]\n", apply...)

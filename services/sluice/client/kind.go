@@ -111,8 +111,8 @@ func limitText(r rules.Rule) string {
 	}
 	l := r.Limit
 	text := fmt.Sprintf("%s %d/%s", l.Algorithm, *l.Limit, firstOf(l.Window, l.Period))
-	if l.Algorithm == rules.AlgorithmQuota {
-		text += " " + firstOf(l.Timezone, "UTC")
+	if l.Timezone != "" && l.Timezone != "UTC" { // the default is not said
+		text += " " + l.Timezone
 	}
 	if l.Burst != nil && *l.Burst != *l.Limit {
 		text += fmt.Sprintf(" burst %d", *l.Burst)
