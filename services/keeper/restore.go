@@ -28,7 +28,7 @@ type restorer struct {
 	redis   *redisstore.Restorer
 	seen    map[string]map[string]bool // by process: gateways that lived when it was whole
 	since   map[string]time.Time       // when a process was seen not to be whole
-	failing bool                       // told of in the log
+	told    time.Time                  // when a failure was logged last
 }
 
 func newRestorer(cfg Config, deps Deps, m *metrics) *restorer {
@@ -55,7 +55,7 @@ func (r *restorer) run(ctx context.Context) {
 			}
 		default:
 			pause.Reset()
-			r.failing = false
+			r.told = time.Time{}
 		}
 		select {
 		case <-ctx.Done():
@@ -65,13 +65,14 @@ func (r *restorer) run(ctx context.Context) {
 	}
 }
 
-// tell logs the first of a row of failures.
+// tellEvery is how often a failure that goes on is logged.
+const tellEvery = 10 * time.Second
+
 func (r *restorer) tell(err error) {
-	level := slog.LevelDebug
-	if !r.failing || errors.Is(err, redisstore.ErrNoRunID) {
-		level = slog.LevelWarn
+	level, now := slog.LevelDebug, time.Now()
+	if now.Sub(r.told) >= tellEvery {
+		level, r.told = slog.LevelWarn, now
 	}
-	r.failing = true
 	r.deps.Log.Log(context.Background(), level, "it is not known whether the quotas in redis are whole; trying again", "cause", err)
 }
 

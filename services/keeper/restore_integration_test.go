@@ -204,6 +204,50 @@ func TestRestoresFromAnyNumberOfCallers(t *testing.T) {
 	}
 }
 
+// A keeper is killed after each step of a restore: the next one ends it.
+func TestKillAtEachStepOfARestore(t *testing.T) {
+	t.Parallel()
+	l := newLoss(t)
+	l.start(l.newKeeper(50 * time.Millisecond))
+	g := l.gateway("gw", false)
+	for range 7 {
+		g.charge(monthly(1, 10))
+	}
+	for steps := range 4 {
+		l.flush()
+		dead := l.newKeeper(time.Hour).restore
+		l.lastSteps(dead, steps)
+		c := monthly(1, 10)
+		c.Cost = 0
+		if _, st := l.gateway(fmt.Sprintf("fresh-%d", steps), true).charge(c); st.Consumed != 7 {
+			t.Fatalf("killed after step %d: %+v, want 7", steps, st)
+		}
+	}
+}
+
+// lastSteps are those that a keeper does before it dies, beside one that lives.
+func (l *loss) lastSteps(r *restorer, steps int) {
+	l.t.Helper()
+	all, err := r.redis.Look(l.t.Context(), true)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	p := all[0]
+	for step := range steps {
+		switch step {
+		case 0:
+			p, err = r.redis.Begin(l.t.Context(), p)
+		case 1:
+			err = r.awaitGateways(l.t.Context(), p)
+		case 2:
+			_, err = r.raise(l.t.Context())
+		}
+		if err != nil {
+			l.t.Fatalf("step %d: %v", step, err)
+		}
+	}
+}
+
 // A gateway that was there before the loss is waited for, also when the loss
 // took its name along.
 func TestGatewayThatSleepsIsAwaited(t *testing.T) {
