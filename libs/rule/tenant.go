@@ -1,7 +1,7 @@
 package rule
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -14,31 +14,32 @@ import (
 func TenantQuotas(tenant string, all []*Compiled, overrides []*CompiledOverride, now time.Time) []Match {
 	at := now.UnixMicro()
 	subject := subjectParts{owner: tenant}
-	byCounter := map[string]*Compiled{}
+	byCounter := map[string]Match{}
 	for _, c := range all {
 		if c.group.kind != kindTenant || !c.Algorithm.Quota() || c.Shadow || c.off || at < c.from || at >= c.until || !c.covers(&subject) {
 			continue
 		}
-		counter := c.keyTail + ":" + c.Calendar.At(now).Name()
-		if best := byCounter[counter]; best == nil || c.wider(best) {
-			byCounter[counter] = c
+		m := Match{Rule: c, subject: subject}
+		n := m.Counter(0)
+		if n.Renews() {
+			n.Key += ":" + n.Calendar.At(now).Name()
+		}
+		if best, taken := byCounter[n.Key]; !taken || c.wider(best.Rule) {
+			byCounter[n.Key] = m
 		}
 	}
 	var found []Match
-	for _, c := range byCounter {
-		m := Match{Rule: c, subject: subject}
+	for _, key := range slices.Sorted(maps.Keys(byCounter)) {
+		m := byCounter[key]
 		for _, o := range overrides {
-			if o.kind == kindTenant && o.metric == c.Metric && at < o.until && o.isFor(subject) {
-				if holds, named := o.holdsFor(c.group); holds && (named || m.Override == nil) {
+			if o.kind == kindTenant && o.metric == m.Rule.Metric && at < o.until && o.isFor(subject) {
+				if holds, named := o.holdsFor(m.Rule.group); holds && (named || m.Override == nil) {
 					m.Override = o
 				}
 			}
 		}
 		found = append(found, m)
 	}
-	slices.SortFunc(found, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(a.Rule.keyTail, b.Rule.keyTail), cmp.Compare(a.Rule.Calendar.String(), b.Rule.Calendar.String()))
-	})
 	return found
 }
 
