@@ -17,7 +17,7 @@ func (c *Cache[V]) away(ctx context.Context, f *flight[V], err error, began time
 		switch {
 		case it.fresh(now):
 			return outcome[V]{it: &kept, source: HitL1, store: true}, true
-		case it.revalidating(now) && !f.refresh:
+		case it.revalidating(now) && f.kind == reading:
 			return outcome[V]{it: &kept, source: Stale, store: true}, true
 		}
 	}
@@ -124,7 +124,7 @@ func (c *Cache[V]) loadUnlocked(ctx context.Context, f *flight[V]) outcome[V] {
 		}
 	}
 	c.look(f)
-	v, took, err := c.load(ctx, f)
+	v, took, err := c.load(ctx, f, c.peekAway(f))
 	if err != nil && (!errors.Is(err, ErrNotFound) || c.opts.NegativeTTL < 0) {
 		return c.failedUnlocked(f, err)
 	}

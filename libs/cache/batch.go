@@ -58,10 +58,10 @@ func (c *Cache[V]) fetchMany(ctx context.Context, keys []string, values map[stri
 func (c *Cache[V]) fetchMember(ctx context.Context, b *batch[V], key string) (Result[V], error) {
 	m := &member[V]{batch: b, cache: c, key: key}
 	if c.opts.LoadMany == nil {
-		return c.slow(ctx, key, c.opts.Load, nil)
+		return c.slow(ctx, key, wish[V]{load: c.opts.Load})
 	}
 	defer m.leave()
-	return c.slow(ctx, key, m.load, m)
+	return c.slow(ctx, key, wish[V]{load: m.load, batch: m})
 }
 
 // batch gathers the keys whose flights lead, until every member has either asked for its load or left; then it calls

@@ -92,13 +92,25 @@ const beatEvery = 10 * time.Millisecond
 // rememberedKeys is how many keys' rates and failures a process knows at least; some 200 bytes each.
 const rememberedKeys = 4096
 
+func (c *Cache[V]) remembered() int {
+	if c.opts.Weigh != nil {
+		return 4 * rememberedKeys
+	}
+	return max(rememberedKeys, 8*c.opts.L1Size)
+}
+
 func (c *Cache[V]) memories() (err error) {
 	if c.opts.L1Size > 0 {
-		if c.l1, err = otter.New(&otter.Options[string, *item[V]]{MaximumSize: c.opts.L1Size}); err != nil {
+		o := &otter.Options[string, *item[V]]{MaximumSize: c.opts.L1Size}
+		if weigh := c.opts.Weigh; weigh != nil {
+			o.MaximumSize, o.MaximumWeight = 0, uint64(c.opts.L1Size)
+			o.Weigher = func(_ string, it *item[V]) uint32 { return max(1, weigh(it.value)) }
+		}
+		if c.l1, err = otter.New(o); err != nil {
 			return err
 		}
 	}
-	if c.states, err = otter.New(&otter.Options[string, *keyState]{MaximumSize: max(rememberedKeys, 8*c.opts.L1Size)}); err != nil {
+	if c.states, err = otter.New(&otter.Options[string, *keyState]{MaximumSize: c.remembered()}); err != nil {
 		return err
 	}
 	c.barriers, err = otter.New(&otter.Options[string, heardBarrier]{MaximumSize: rememberedKeys})
@@ -127,7 +139,7 @@ func (c *Cache[V]) fetch(ctx context.Context, key string, load Loader[V]) (Resul
 	if r, ok, err := c.fast(ctx, key, load); ok {
 		return r, err
 	}
-	return c.slow(ctx, key, load, nil)
+	return c.slow(ctx, key, wish[V]{load: load})
 }
 
 // fast serves what this process may serve without asking anyone; ok is false when it has to ask.
@@ -162,10 +174,15 @@ func (c *Cache[V]) peek(key string) *item[V] {
 		return nil
 	}
 	it, ok := c.l1.GetIfPresent(key)
-	if !ok || it.gen != c.gen.Load() {
+	if !ok || it.gen != c.gen.Load() || !c.valid(key, it) {
 		return nil
 	}
 	return it
+}
+
+// valid asks Options.Valid.
+func (c *Cache[V]) valid(key string, it *item[V]) bool {
+	return c.opts.Valid == nil || it.negative || c.opts.Valid(key, it.value)
 }
 
 func (c *Cache[V]) serve(it *item[V], src Source, now int64) (Result[V], error) {

@@ -40,6 +40,12 @@
 // [Cache.Explain] decides by a key's rate, load time and budget, and says why. [Options.StaleIfError] and
 // [Options.Fallback] are for the time when the source is down, whatever the method.
 //
+// # Beside reading
+//
+// [Cache.Peek] looks and loads nothing, [Cache.Refresh] wants something newer than what there is, and a loader may ask
+// [Prior] what its answer will replace. Invalidations that name no key (by prefix, by tag) are the caller's to keep:
+// [Options.Valid] makes values void.
+//
 // # Invariants
 //
 //   - A loser never loads without the lock. Exceptions, by their nature: answers that may not be stored (NoStore,
@@ -49,7 +55,8 @@
 //     ErrNotFound is a value and is cached; it is not hidden by a stale one.
 //   - No value is served past its TTL, or its invalidation, by more than StaleWhileRevalidate; by more than the larger
 //     of it and StaleIfError while loads fail.
-//   - A cleared value is never served again. A process that has not heard of it follows within the bounds below.
+//   - A cleared value, or one that Options.Valid refuses, is never served again, also when the load that was to replace
+//     it fails. A process that has not heard of it follows within the bounds below.
 //   - An invalidated value is served by a process that hears nothing for at most L1TTL after Redis last confirmed it,
 //     AwayLimit while Redis is away. Once it hears again the number of invalidations since is compared, and L1 is void
 //     where any was missed. An invalidation that a failing Redis forgets is remembered by the processes that heard it.

@@ -7,7 +7,7 @@ func Waiters[V any](c *Cache[V], key string) int {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.reads[key]; f != nil {
+	if f := s.flights[reading][key]; f != nil {
 		return f.waiters
 	}
 	return 0
@@ -18,7 +18,7 @@ func Paused[V any](c *Cache[V], key string) bool {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.reads[key]
+	f := s.flights[reading][key]
 	return f != nil && f.paused
 }
 
@@ -27,7 +27,7 @@ func Refreshing[V any](c *Cache[V], key string) bool {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.refreshes[key] != nil
+	return s.flights[refreshing][key] != nil
 }
 
 // Listening reports whether the subscription stands.

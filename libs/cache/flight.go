@@ -14,7 +14,7 @@ type flight[V any] struct {
 	owner   string // of its lock
 	load    Loader[V]
 	seen    int64 // a refresh wants something newer than this run; 0 is a read
-	refresh bool
+	kind    flightKind
 	wake    chan struct{}
 	done    chan struct{}
 	out     outcome[V] // after done
@@ -55,25 +55,29 @@ func failed[V any](err error) outcome[V] { return outcome[V]{err: err} }
 
 const shardCount = 64
 
-// shard holds the flights of some keys; reads and refreshes apart, so that a reader never waits for a refresh while
-// Redis has something usable.
+// flightKind keeps flights apart: a reader never waits for a refresh while Redis has something usable, and whoever only
+// looks waits for no load.
+type flightKind uint8
+
+const (
+	reading    flightKind = iota // what there is, else a load
+	refreshing                   // something newer than what there is
+	looking                      // what there is
+	flightKinds
+)
+
+// shard holds the flights of some keys, by kind.
 type shard[V any] struct {
-	mu        sync.Mutex
-	reads     map[string]*flight[V]
-	refreshes map[string]*flight[V]
-	unlocked  map[string]*unlockedRun[V] // loads without a lock
+	mu       sync.Mutex
+	flights  [flightKinds]map[string]*flight[V]
+	unlocked map[string]*unlockedRun[V] // loads without a lock
 }
 
 func (s *shard[V]) init() {
-	s.reads, s.refreshes = map[string]*flight[V]{}, map[string]*flight[V]{}
-	s.unlocked = map[string]*unlockedRun[V]{}
-}
-
-func (s *shard[V]) flights(refresh bool) map[string]*flight[V] {
-	if refresh {
-		return s.refreshes
+	for kind := range s.flights {
+		s.flights[kind] = map[string]*flight[V]{}
 	}
-	return s.reads
+	s.unlocked = map[string]*unlockedRun[V]{}
 }
 
 func (c *Cache[V]) shard(key string) *shard[V] {
@@ -87,13 +91,21 @@ type ticket[V any] struct {
 	asked mark
 }
 
-// join puts the caller into the key's read flight.
-func (c *Cache[V]) join(ctx context.Context, key string, load Loader[V], m *member[V]) (ticket[V], error) {
+// wish is what a caller asks a flight for.
+type wish[V any] struct {
+	kind  flightKind
+	load  Loader[V]
+	batch *member[V] // its part in a batch, nil outside of one
+	seen  int64      // of refreshing
+}
+
+// join puts the caller into the key's flight of its kind.
+func (c *Cache[V]) join(ctx context.Context, key string, w wish[V]) (ticket[V], error) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gen := c.gen.Load()
-	if f := s.reads[key]; f != nil {
+	if f := s.flights[w.kind][key]; f != nil {
 		f.waiters++
 		f.heard.gen = gen
 		return ticket[V]{f: f, asked: f.heard}, nil
@@ -101,11 +113,18 @@ func (c *Cache[V]) join(ctx context.Context, key string, load Loader[V], m *memb
 	if !c.begin() {
 		return ticket[V]{}, ErrClosed
 	}
-	f := &flight[V]{key: key, load: load, batch: m, waiters: 1, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	f := newFlight(key, w)
+	f.waiters = 1
 	f.heard.gen = gen
-	s.reads[key] = f
+	s.flights[w.kind][key] = f
 	go c.fly(ctx, f)
 	return ticket[V]{f: f, first: true, asked: f.heard}, nil
+}
+
+func newFlight[V any](key string, w wish[V]) *flight[V] {
+	return &flight[V]{
+		key: key, kind: w.kind, load: w.load, batch: w.batch, seen: w.seen, wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 }
 
 // refresh begins a refresh flight unless there is one or failures hold it back. Nobody waits for it.
@@ -116,38 +135,47 @@ func (c *Cache[V]) refresh(ctx context.Context, key string, it *item[V], load Lo
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refreshes[key] != nil || !c.begin() {
+	if s.flights[refreshing][key] != nil || !c.begin() {
 		return
 	}
-	f := &flight[V]{key: key, load: load, refresh: true, seen: it.fence, wake: make(chan struct{}, 1), done: make(chan struct{})}
-	s.refreshes[key] = f
+	f := newFlight(key, wish[V]{kind: refreshing, load: load, seen: it.fence})
+	s.flights[refreshing][key] = f
 	go c.fly(ctx, f)
 }
 
-// slow waits for the key's flight; m is its part in a batch, nil outside of one.
-func (c *Cache[V]) slow(ctx context.Context, key string, load Loader[V], m *member[V]) (Result[V], error) {
+// slow is what the caller's flight brings to this caller.
+func (c *Cache[V]) slow(ctx context.Context, key string, w wish[V]) (Result[V], error) {
+	t, err := c.wait(ctx, key, w)
+	if err != nil {
+		return Result[V]{}, err
+	}
+	return c.landed(ctx, t, w.load)
+}
+
+// wait waits for a flight that fulfils the wish.
+func (c *Cache[V]) wait(ctx context.Context, key string, w wish[V]) (ticket[V], error) {
 	if isNested(ctx, c, key) {
-		return Result[V]{}, ErrNested
+		return ticket[V]{}, ErrNested
 	}
 	for {
 		if err := ctx.Err(); err != nil {
-			return Result[V]{}, err
+			return ticket[V]{}, err
 		}
-		t, err := c.join(ctx, key, load, m)
+		t, err := c.join(ctx, key, w)
 		if err != nil {
-			return Result[V]{}, err
+			return ticket[V]{}, err
 		}
 		if !t.first {
-			m.leave()
+			w.batch.leave()
 		}
 		select {
 		case <-t.f.done:
 		case <-ctx.Done():
 			c.metrics.errors.Inc()
-			return Result[V]{}, ctx.Err()
+			return ticket[V]{}, ctx.Err()
 		}
-		if o := &t.f.out; o.it == nil || o.newest || o.at.covers(t.asked) {
-			return c.landed(ctx, t, load)
+		if o := &t.f.out; o.it == nil || (o.newest || o.at.covers(t.asked)) && t.f.seen >= w.seen {
+			return t, nil
 		}
 		// It had read what was invalidated before this caller asked. Those who asked earlier have got it, so the
 		// next flight is this one's.
@@ -181,7 +209,7 @@ func (c *Cache[V]) fly(caller context.Context, f *flight[V]) {
 	defer context.AfterFunc(c.base, cancel)()
 	o := c.resolve(nest(ctx, c, f.key), f)
 	c.land(f, o)
-	if o.it != nil && o.source == Stale && o.it.err == nil && !f.refresh {
+	if o.it != nil && o.source == Stale && o.it.err == nil && f.kind == reading {
 		c.refresh(caller, f.key, o.it, f.load)
 	}
 }
@@ -202,7 +230,7 @@ func (c *Cache[V]) land(f *flight[V], o outcome[V]) {
 	s := c.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.flights(f.refresh), f.key)
+	delete(s.flights[f.kind], f.key)
 	f.heard.gen = c.gen.Load()
 	o.at = f.looked
 	o.newest = o.it != nil && o.it.fence > f.barrier && f.heard.gen == f.looked.gen && f.barrier > 0

@@ -50,7 +50,7 @@ func (c *Cache[V]) apply(key string, b heardBarrier) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, flights := range []map[string]*flight[V]{s.reads, s.refreshes} {
+	for _, flights := range s.flights {
 		if f := flights[key]; f != nil {
 			f.heard.messages++
 			f.barrier = max(f.barrier, fence)

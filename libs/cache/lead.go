@@ -20,7 +20,7 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 	}
 	for try := 1; ; try++ {
 		c.look(f)
-		v, took, err := c.load(ctx, f)
+		v, took, err := c.load(ctx, f, it)
 		if err != nil && (!errors.Is(err, ErrNotFound) || c.opts.NegativeTTL < 0) {
 			return c.endFailed(ctx, f, fence.Load(), failures, it, err), false
 		}
@@ -58,17 +58,19 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 			return o, false
 		}
 		fence.Store(newer)
+		it = nil // it may be cleared
 	}
 }
 
 // maxTries bounds the loads of a run whose values are invalidated under its hands.
 const maxTries = 4
 
-func (c *Cache[V]) load(ctx context.Context, f *flight[V]) (Loaded[V], time.Duration, error) {
+// load asks the source; prior is what its answer will replace, nil where there is nothing.
+func (c *Cache[V]) load(ctx context.Context, f *flight[V], prior *item[V]) (Loaded[V], time.Duration, error) {
 	if f.load == nil {
 		return Loaded[V]{}, 0, errNoLoader
 	}
-	return c.call(ctx, f.key, f.load, true)
+	return c.call(withPrior(ctx, prior), f.key, f.load, true)
 }
 
 // delta is the new moving average of load times: on from the value's, which all processes share.

@@ -15,7 +15,7 @@ type Options[V any] struct {
 	// Family names what is cached ("product"): a part of the keys in Redis, and the only metric label. Its processes
 	// must agree on it, on Prefix and on Codec.
 	Family string
-	// Load asks the source. It may be nil when every call brings its own (GetWith).
+	// Load asks the source. It may be nil when every call brings its own (FetchWith).
 	Load Loader[V]
 	// LoadMany serves GetMany; nil calls Load for each key.
 	LoadMany BatchLoader[V]
@@ -44,8 +44,15 @@ type Options[V any] struct {
 	// UncacheableTTL is how long a NoStore or Private answer is remembered; default 10 s.
 	UncacheableTTL time.Duration
 
-	// L1Size is the number of values kept in this process; default 500, negative is none.
+	// L1Size is the number of values kept in this process, or with Weigh their weight; default 500, negative is none.
 	L1Size int
+	// Weigh is what a value takes of L1Size, the bytes it holds for example; nil is 1 each.
+	Weigh func(V) uint32
+	// Valid reports whether a value may still be used; one that may not is as good as cleared. It is for invalidations
+	// that name no key: the caller keeps them, and marks values so that it can tell older from newer ones. It is asked
+	// at each read, must be fast and safe for concurrent use, and must not change its mind from false to true. A value
+	// that is being loaded may become invalid before it is returned. nil is always.
+	Valid func(key string, v V) bool
 	// L1TTL is how long they are used without asking Redis: the bound on stale reads of a process that hears no
 	// invalidations while it reaches Redis; default 5 s.
 	L1TTL time.Duration

@@ -8,11 +8,14 @@ import (
 
 // resolve finds the value for a flight: in Redis; from the run that holds the lock; by a run of its own.
 func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
+	if f.kind == looking {
+		return c.lookOnly(ctx, f)
+	}
 	if c.l2 == nil {
 		return c.unlocked(ctx, f)
 	}
 	// A read looks first and takes the lock only when nothing it sees may be served.
-	take, seen, want := f.refresh, f.seen, int64(0)
+	take, seen, want := f.kind == refreshing, f.seen, int64(0)
 	began := time.Now() // of what Redis has not answered
 	for polls := 0; ; polls++ {
 		c.look(f)
@@ -27,7 +30,7 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
 		began = time.Now()
 		c.metrics.redisUp.Set(1)
 		it := c.decode(f, &a, asked)
-		if !f.refresh && it != nil && it.revalidating(it.now) && a.status != statusLeader {
+		if f.kind == reading && it != nil && it.revalidating(it.now) && a.status != statusLeader {
 			return c.found(&it.item, it.now, want > 0)
 		}
 		switch a.status {
@@ -108,6 +111,9 @@ func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *looked[V] {
 			return nil
 		}
 	}
+	if !c.valid(f.key, &it.item) {
+		return nil
+	}
 	if b := a.barrier; b.fence >= e.fence {
 		if b.hard {
 			return nil
@@ -161,7 +167,7 @@ func (c *Cache[V]) instead(f *flight[V], it *item[V], err error) outcome[V] {
 	if it == nil && c.usableAway(f, now) {
 		it = c.peek(f.key)
 	}
-	if it != nil && !it.negative && it.standsIn(now) {
+	if it != nil && !it.negative && it.standsIn(now) && c.notCleared(f.key, it) {
 		marked, src := *it, HitL2
 		marked.gen, marked.failing = f.looked.gen, now+int64(standInTime)
 		marked.recheck = max(it.recheck, min(marked.failing, it.away))
@@ -176,6 +182,12 @@ func (c *Cache[V]) instead(f *flight[V], it *item[V], err error) outcome[V] {
 		}
 	}
 	return failed[V](err)
+}
+
+// notCleared reports whether nobody cleared the value while the load that failed was under way.
+func (c *Cache[V]) notCleared(key string, it *item[V]) bool {
+	b, ok := c.barriers.GetIfPresent(key)
+	return c.valid(key, it) && !(ok && b.hard && b.fence >= it.fence)
 }
 
 // usableAway reports whether L1 may stand in although Redis has not confirmed it: only while Redis is away. When Redis

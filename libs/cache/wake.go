@@ -134,7 +134,7 @@ func (c *Cache[V]) wake(key string) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, flights := range []map[string]*flight[V]{s.reads, s.refreshes} {
+	for _, flights := range s.flights {
 		if f := flights[key]; f != nil {
 			f.signal()
 		}

@@ -1,0 +1,81 @@
+package cache
+
+import "context"
+
+// Peek returns what may be served under key without a load: fresh, or stale within its limits. It waits for Redis at
+// most, takes no lock and begins no refresh. ok is false where there is nothing.
+func (c *Cache[V]) Peek(ctx context.Context, key string) (r Result[V], ok bool) {
+	it, src := c.present(ctx, key)
+	now := c.clock()
+	switch {
+	case it == nil || it.negative:
+		return r, false
+	case it.fresh(now):
+		r, _ = c.serve(it, src, now)
+	case it.revalidating(now), now < it.failing && it.standsIn(now):
+		r, _ = c.serve(it, Stale, now)
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// Refresh returns a value that was loaded after this call began, or by a load that was under way then. Calls that ask
+// for one at the same time share the load, in the whole fleet. While loads fail it returns what may stand in, with Err.
+func (c *Cache[V]) Refresh(ctx context.Context, key string, load Loader[V]) (Result[V], error) {
+	w := wish[V]{kind: refreshing, load: load}
+	if it, _ := c.present(ctx, key); it != nil {
+		w.seen = it.fence
+	}
+	return c.slow(ctx, key, w)
+}
+
+// present is the value there is and where it was found, fresh or not; nil where there is none.
+func (c *Cache[V]) present(ctx context.Context, key string) (*item[V], Source) {
+	if it := c.peek(key); it != nil && c.clock() < it.recheck {
+		return it, HitL1
+	}
+	t, err := c.wait(ctx, key, wish[V]{kind: looking})
+	if err != nil {
+		return nil, 0
+	}
+	return t.f.out.it, t.f.out.source
+}
+
+// lookOnly resolves a flight that loads nothing.
+func (c *Cache[V]) lookOnly(ctx context.Context, f *flight[V]) outcome[V] {
+	c.look(f)
+	if c.l2 == nil {
+		return outcome[V]{it: c.peek(f.key), source: HitL1}
+	}
+	asked := c.clock()
+	a, err := c.l2.get(ctx, f.key, f.owner, false, 0, 0)
+	if err != nil {
+		return outcome[V]{it: c.peekAway(f), source: HitL1}
+	}
+	it := c.decode(f, &a, asked)
+	if it == nil {
+		return outcome[V]{}
+	}
+	return outcome[V]{it: &it.item, source: HitL2, store: it.fresh(it.now) || it.revalidating(it.now)}
+}
+
+type priorKey[V any] struct{}
+
+// Prior is the value that a loader's answer will replace, fresh or not, for loaders that ask the source whether it has
+// changed; ok is false where there is none, or none that may be used again. ctx is the loader's.
+func Prior[V any](ctx context.Context) (v V, ok bool) {
+	p, ok := ctx.Value(priorKey[V]{}).(*item[V])
+	if !ok {
+		return v, false
+	}
+	return p.value, true
+}
+
+// withPrior hands it to the loader.
+func withPrior[V any](ctx context.Context, it *item[V]) context.Context {
+	if it == nil || it.negative {
+		return ctx
+	}
+	return context.WithValue(ctx, priorKey[V]{}, it)
+}
