@@ -10,15 +10,15 @@ import (
 // flight is one run for one key in this process: a look into Redis, perhaps a load or the wait for another process's.
 // Its goroutine belongs to the Cache and not to a caller, so that no caller's end is the run's.
 type flight[V any] struct {
-	key     string
-	owner   string // of its lock
-	load    Loader[V]
-	seen    int64 // a refresh wants something newer than this run; 0 is a read
-	kind    flightKind
-	wake    chan struct{}
-	done    chan struct{}
-	out     outcome[V] // after done
-	batch   *member[V] // of the GetMany that began it; nil is none
+	key   string
+	owner string // of its lock
+	load  Loader[V]
+	seen  int64 // a refresh wants something newer than this run; 0 is a read
+	kind  flightKind
+	wake  chan struct{}
+	done  chan struct{}
+	out   outcome[V] // after done
+	batch *member[V] // of the GetMany that began it; nil is none
 
 	// Guarded by the shard.
 	waiters int

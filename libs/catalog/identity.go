@@ -35,7 +35,7 @@ func (v *validation) costHeader(name string) {
 	case name == "":
 	case len(name) > MaxHeaderLength || !token(name):
 		v.add("costHeader", "must be the name of a header, such as X-Sluice-Cost, of at most %d characters", MaxHeaderLength)
-	case slices.Contains(keptHeaders, canonical) || strings.HasPrefix(canonical, "Content-") || strings.HasPrefix(canonical, "Access-Control-"):
+	case meansSomething(canonical):
 		v.add("costHeader", "must not be %s, which means something else: give a header of your own, such as X-Sluice-Cost", canonical)
 	}
 }
@@ -48,6 +48,10 @@ func (v *validation) maxCost(s catalog.Service) {
 	case *s.MaxCost < 1 || *s.MaxCost > MaxCost:
 		v.add("maxCost", "must be from 1 to 2^53, not %d", *s.MaxCost)
 	}
+}
+
+func meansSomething(canonical string) bool {
+	return slices.Contains(keptHeaders, canonical) || strings.HasPrefix(canonical, "Content-") || strings.HasPrefix(canonical, "Access-Control-")
 }
 
 // token is RFC 9110's, section 5.6.2.

@@ -35,6 +35,7 @@ func Validate(s catalog.Service) []FieldError {
 	v.identity(s)
 	v.costHeader(s.CostHeader)
 	v.maxCost(s)
+	v.cache("cache.", s.Cache)
 	v.upstreams(s.Upstreams)
 	v.endpoints(s.Endpoints, s.Prefix)
 	return v.found
@@ -100,6 +101,7 @@ func (v *validation) endpoints(endpoints []catalog.Endpoint, prefix string) {
 		if e.Cost != nil && (*e.Cost < 0 || *e.Cost > MaxCost) {
 			v.add(at+"cost", "must be from 0 to 2^53, not %d", *e.Cost)
 		}
+		v.cache(at+"cache.", e.Cache)
 		if utf8.RuneCountInString(e.About) > MaxAboutLength {
 			v.add(at+"about", "must have at most %d characters", MaxAboutLength)
 		}

@@ -76,6 +76,18 @@ func TestValidateNamesEachMistake(t *testing.T) {
 		{"max cost of nothing", func(s *events.Service) { s.MaxCost = new(int64(5)) }, "maxCost", "without costHeader"},
 		{"a header of HTTP", func(s *events.Service) { s.CostHeader = "content-length" }, "costHeader", "must not be Content-Length"},
 		{"a header of the gate", func(s *events.Service) { s.CostHeader = "RateLimit" }, "costHeader", "means something else"},
+		{"cache ttl", func(s *events.Service) { s.Cache = &events.Cache{TTL: "1.5s"} }, "cache.ttl", "whole seconds"},
+		{"cache for years", func(s *events.Service) { s.Cache = &events.Cache{TTL: "73h"} }, "cache.ttl", "at most 72h"},
+		{"stale for years", func(s *events.Service) { s.Cache = &events.Cache{StaleIfError: "25h"} }, "cache.staleIfError", "at most 24h"},
+		{"stale in the past", func(s *events.Service) { s.Cache = &events.Cache{StaleWhileRevalidate: "-1s"} }, "cache.staleWhileRevalidate", "whole seconds"},
+		{"no kind of query", func(s *events.Service) { s.Cache = &events.Cache{Query: "some"} }, "cache.query", "all, none or named"},
+		{"query without names", func(s *events.Service) { s.Cache = &events.Cache{Query: "named"} }, "cache.queryNames", "must name"},
+		{"names without query", func(s *events.Service) { s.Cache = &events.Cache{QueryNames: []string{"a"}} }, "cache.queryNames", "left out"},
+		{"no cached header", func(s *events.Service) { s.Cache = &events.Cache{Headers: []string{"a b"}} }, "cache.headers", "each name once"},
+		{"a header twice", func(s *events.Service) { s.Cache = &events.Cache{Headers: []string{"a", "A"}} }, "cache.headers", "each name once"},
+		{"a secret in the key", func(s *events.Service) { s.Cache = &events.Cache{Headers: []string{"authorization"}} }, "cache.headers", "no part of a key"},
+		{"tags in Vary", func(s *events.Service) { s.Cache = &events.Cache{TagsHeader: "vary"} }, "cache.tagsHeader", "must not be Vary"},
+		{"huge objects", func(s *events.Service) { s.Endpoints[0].Cache = &events.Cache{MaxObjectBytes: 1 << 30} }, "endpoints[0].cache.maxObjectBytes", "1 to 16777216"},
 		{"cost", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(-1)) }, "endpoints[0].cost", "0 to 2^53"},
 		{"dear", func(s *events.Service) { s.Endpoints[0].Cost = new(int64(1<<53 + 1)) }, "endpoints[0].cost", "0 to 2^53"},
 	}
@@ -109,6 +121,10 @@ func TestNormalizeFillsACopy(t *testing.T) {
 	full := catalog.Normalize(given)
 	if *full.Upstreams[0].Weight != 1 || *full.Endpoints[0].Cost != 20 || *full.Endpoints[1].Cost != 1 {
 		t.Fatalf("normalised to %+v", full)
+	}
+	given.Cache = &events.Cache{Enabled: true}
+	if c := catalog.Normalize(given).Cache; c.Query != events.QueryAll || c.MaxObjectBytes != 1<<20 || given.Cache.Query != "" {
+		t.Fatalf("cache normalised to %+v", c)
 	}
 	if given.Upstreams[0].Weight != nil || given.Endpoints[1].Cost != nil {
 		t.Fatal("the argument was changed")

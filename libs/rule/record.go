@@ -13,6 +13,7 @@ type scratch struct {
 	limit                        rules.Limit
 	origin                       rules.Origin
 	n, burst, rollover, cost, at int64
+	countCached                  bool
 }
 
 // scanner reads the JSON that records of rules.v1 nearly always are: objects of
@@ -62,6 +63,9 @@ func (in *scanner) ruleField(field string, s *scratch) bool {
 	case "cost":
 		r.Cost = &s.cost
 		return in.integer(&s.cost)
+	case "countCached":
+		r.CountCached = &s.countCached
+		return in.boolean(&s.countCached)
 	case "mode":
 		return in.string(&r.Mode)
 	case "onStoreLoss":

@@ -16,7 +16,7 @@ import (
 // whose it is and its numbers. Rules of a plan have the same wording.
 type wording struct {
 	kind, form                         uint8
-	unlimited                          bool
+	unlimited, freeCached              bool
 	metric, service, endpoint          string
 	mode, onStoreLoss, onMissing       string
 	algorithm, window                  string // "" without a limit
@@ -32,7 +32,7 @@ func wordingOf(r *rules.Rule, k kind, f form) wording {
 	w := wording{
 		kind: uint8(k), form: uint8(f), unlimited: r.Unlimited,
 		metric: r.Metric, service: r.Scope.Service, endpoint: r.Scope.Endpoint,
-		mode: r.Mode, onStoreLoss: r.OnStoreLoss, onMissing: r.OnMissing,
+		mode: r.Mode, onStoreLoss: r.OnStoreLoss, onMissing: r.OnMissing, freeCached: freeCached(r),
 	}
 	if l := r.Limit; l != nil {
 		w.algorithm, w.window, w.quota, w.period = l.Algorithm, l.Window, l.Kind, l.Period
@@ -71,6 +71,8 @@ type terms struct {
 	// Window is of rates, Calendar of quotas.
 	Window   time.Duration
 	Calendar period.Calendar
+	// FreeCached: answers from the gateway's cache are not charged (countCached false).
+	FreeCached bool
 	// Shadow rules are counted and reported, and deny nothing.
 	Shadow bool
 	// Unreadable is why no version of the rule could be read, empty for all
@@ -109,7 +111,7 @@ func newTerms(r *rules.Rule, k kind, f form) (*terms, error) {
 	t := &terms{
 		Metric: strings.Clone(r.Metric), Service: strings.Clone(r.Scope.Service), Endpoint: strings.Clone(r.Scope.Endpoint),
 		Mode: strings.Clone(r.Mode), OnStoreLoss: strings.Clone(r.OnStoreLoss), OnMissing: strings.Clone(r.OnMissing),
-		Shadow: r.Mode == rules.ModeShadow, Thresholds: r.Thresholds, off: r.Mode == rules.ModeOff, form: f, scopeRank: scopeGlobal,
+		FreeCached: freeCached(r), Shadow: r.Mode == rules.ModeShadow, Thresholds: r.Thresholds, off: r.Mode == rules.ModeOff, form: f, scopeRank: scopeGlobal,
 	}
 	g := group{metric: t.Metric, kind: k, shadow: t.Shadow}
 	if err := t.setLimit(r, &g); err != nil {
@@ -131,6 +133,8 @@ func newTerms(r *rules.Rule, k kind, f form) (*terms, error) {
 	}
 	return t, nil
 }
+
+func freeCached(r *rules.Rule) bool { return r.CountCached != nil && !*r.CountCached }
 
 // rateNames are the algorithms' names in keys; schemas/redis/KEYS.md has them.
 var rateNames = map[string]struct {

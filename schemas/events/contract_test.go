@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/schemas/events/purges"
 	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
@@ -30,6 +31,7 @@ func contracts() []contract {
 		{overrides.Topic, overrides.Schema, overrides.Example, new(overrides.Override)},
 		{catalog.Topic, catalog.Schema, catalog.Example, new(catalog.Service)},
 		{keys.Topic, keys.Schema, keys.Example, new(keys.Key)},
+		{purges.Topic, purges.Schema, purges.Example, new(purges.Purge)},
 		{usage.Topic, usage.Schema, usage.Example, new(usage.Event)},
 		{gateways.Topic, gateways.Schema, gateways.Example, new(gateways.Beat)},
 		{deadletters.Topic, deadletters.Schema, deadletters.Example, new(deadletters.Letter)},

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/schemas/events/purges"
 	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
@@ -23,7 +24,7 @@ func TestRegistryNamesEveryTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	typed := map[string]bool{
-		rules.Topic: false, overrides.Topic: false, catalog.Topic: false, keys.Topic: false,
+		rules.Topic: false, overrides.Topic: false, catalog.Topic: false, keys.Topic: false, purges.Topic: false,
 		usage.Topic: false, deadletters.Topic: false, gateways.Topic: false, quotaevents.Topic: false,
 	}
 	for _, topic := range topics {

@@ -32,6 +32,7 @@ func appendEvent(b []byte, e *usage.Event) []byte {
 	b = appendOptional(b, `,"ruleId":`, e.RuleID)
 	b = appendOptional(b, `,"algo":`, e.Algo)
 	b = appendOptional(b, `,"reason":`, e.Reason)
+	b = appendOptional(b, `,"cached":`, e.Cached)
 	b = strconv.AppendInt(append(b, `,"cost":`...), e.Cost, 10)
 	b = appendMillis(append(b, `,"latencyMs":`...), e.LatencyMs)
 	if len(e.Charges) > 0 {

@@ -37,6 +37,9 @@ type Service struct {
 	MaxCost *int64 `json:"maxCost,omitempty"`
 	// LegacyHeaders adds X-RateLimit-Limit, -Remaining and -Reset to answers.
 	LegacyHeaders bool `json:"legacyHeaders,omitempty"`
+	// Cache says how gateways cache the service's answers; nil is not at all.
+	// An endpoint's own takes its place.
+	Cache *Cache `json:"cache,omitempty"`
 	// Upstreams are where requests are forwarded to.
 	Upstreams []Upstream `json:"upstreams"`
 	// Endpoints give costs to patterns; a path under the prefix that none
@@ -68,6 +71,8 @@ type Endpoint struct {
 	Pattern string `json:"pattern"`
 	// Cost is units a request; 0 is free. Default 1.
 	Cost *int64 `json:"cost,omitempty"`
+	// Cache takes the place of the service's, as a whole; nil is the service's.
+	Cache *Cache `json:"cache,omitempty"`
 	// About is for people.
 	About string `json:"about,omitempty"`
 }

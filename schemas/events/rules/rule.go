@@ -77,6 +77,9 @@ type Rule struct {
 	Unlimited bool   `json:"unlimited,omitempty"`
 	// Cost overrides what a request costs; nil means the request's own cost.
 	Cost *int64 `json:"cost,omitempty"`
+	// CountCached says whether a request that the gateway's cache answers
+	// without waiting for the service is charged like any other; nil is true.
+	CountCached *bool `json:"countCached,omitempty"`
 	// Mode is enforce, shadow or off.
 	Mode        string `json:"mode,omitempty"`
 	OnStoreLoss string `json:"onStoreLoss,omitempty"`

@@ -27,6 +27,13 @@ const (
 	AlgoOverdraftQuota = "OVERDRAFT_QUOTA"
 )
 
+// What a cache did for a request; an open vocabulary.
+const (
+	CachedHit       = "hit"       // answered with a stored answer, fresh
+	CachedStale     = "stale"     // the same, past its freshness
+	CachedCoalesced = "coalesced" // waited for the load of another request
+)
+
 // Event is one decision of a gateway.
 type Event struct {
 	// ID is the decision's id (UUIDv7), the same as Sluice-Decision-Id.
@@ -55,6 +62,9 @@ type Event struct {
 	// quota-exceeded, store-unavailable, counter-broken, identity-missing; empty
 	// otherwise.
 	Reason string `json:"reason,omitempty"`
+	// Cached says what the gateway's cache did for the request, see the
+	// constants; empty where the service answered it.
+	Cached string `json:"cached,omitempty"`
 	Cost   int64  `json:"cost"`
 	// LatencyMs is the gate's own time, without the upstream's.
 	LatencyMs float64 `json:"latencyMs"`
