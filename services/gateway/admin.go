@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/schemas/events/purges"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
@@ -57,6 +58,8 @@ func (s *Service) AdminRoutes(mux *http.ServeMux) {
 			view = viewTable(s.tables.catalog, key, one)
 		case keys.Topic:
 			view = viewTable(s.tables.keys, key, one)
+		case purges.Topic:
+			view = viewTable(s.tables.purges, key, one)
 		default:
 			http.NotFound(w, r)
 			return

@@ -22,6 +22,7 @@ type Config struct {
 	Explain      ExplainConfig  `koanf:"explain"`
 	Spool        SpoolConfig    `koanf:"spool"`
 	Store        StoreConfig    `koanf:"store"`
+	Cache        CacheConfig    `koanf:"cache"`
 	Server       ServerConfig   `koanf:"server"`
 	Upstream     UpstreamConfig `koanf:"upstream"`
 	DrainTimeout time.Duration  `koanf:"drainTimeout" doc:"How long a stop waits for requests under way before it cuts them."`
@@ -85,6 +86,7 @@ func DefaultConfig() Config {
 		Answers:      AnswersConfig{RetryAfterJitter: 0.1},
 		Spool:        SpoolConfig{Dir: "data/spool", SizeBytes: 64 << 20, DrainTimeout: 3 * time.Second},
 		Store:        StoreConfig{KeyPrefix: "sluice:", Budget: redisstore.DefaultBudget, Timeout: redisstore.DefaultCallTimeout},
+		Cache:        DefaultCacheConfig(),
 		Server:       ServerConfig{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10},
 		Upstream:     UpstreamConfig{DialTimeout: 3 * time.Second, ResponseTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxIdlePerHost: 256},
 		DrainTimeout: 10 * time.Second,
@@ -117,7 +119,7 @@ func (c Config) Check() error {
 		errs = append(errs, fmt.Errorf("gateway.store.timeout must be at least gateway.store.budget (%s), not %s", c.Store.Budget, c.Store.Timeout))
 	}
 	_, err := c.Explain.callers()
-	errs = append(errs, c.Answers.check(), c.Identity.check(), err)
+	errs = append(errs, c.Answers.check(), c.Identity.check(), c.Cache.check(), err)
 	return errors.Join(errs...)
 }
 

@@ -67,6 +67,11 @@ type exchange struct {
 	charges []usage.Charge
 	scratch []byte
 
+	// plan is what the cache may do, nil where the route is not cached; cached
+	// what it did, as events say it.
+	plan   *cachePlan
+	cached string
+
 	// body is the request's while it is forwarded, nil where it has none;
 	// answer is what its answer is written through.
 	body   *clientBody

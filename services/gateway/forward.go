@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sluice-platform/sluice/libs/cache"
 )
 
 // statusClientGone is what events carry when the client went away before the
@@ -156,7 +158,7 @@ func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error)
 	p := x.failure(err)
 	p.kind, p.decision = problemNone, x.id
 	g.record(x, p.status)
-	if p.status >= http.StatusInternalServerError {
+	if p.status >= http.StatusInternalServerError && !errors.Is(err, errOnlyIfCached) {
 		g.metrics.upstreamErrors.Inc()
 		g.complain.say(slog.LevelWarn, "upstream failed", "service", x.service.name, "status", p.status, "error", err)
 	}
@@ -171,12 +173,17 @@ func (x *exchange) failure(err error) problem {
 	broken := x.body.cause()
 	var timeout net.Error
 	switch {
+	case errors.Is(err, errOnlyIfCached):
+		return problem{status: http.StatusGatewayTimeout, title: "Gateway timeout", detail: "There is no stored answer, and the request wants no other."}
 	case broken != nil && malformed(x.r, broken):
 		return problem{status: http.StatusBadRequest, title: "Bad request body", detail: "The request's body is not what its headers announce."}
 	case broken != nil, errors.Is(err, context.Canceled):
 		return problem{status: statusClientGone, title: "Client closed request"}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return problem{status: http.StatusGatewayTimeout, title: "Gateway timeout", detail: "The service did not answer in time."}
+	}
+	if errors.Is(err, cache.ErrBackingOff) {
+		return problem{status: http.StatusServiceUnavailable, title: "Service unavailable", detail: "The service has failed repeatedly; it is asked again in a moment."}
 	}
 	return problem{status: http.StatusBadGateway, title: "Bad gateway", detail: "The service did not answer."}
 }

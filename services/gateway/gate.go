@@ -57,6 +57,7 @@ type gate struct {
 	shares shares
 	debts  debts
 	proxy  *httputil.ReverseProxy
+	cache  *answerCache
 
 	complain complaints
 	stages   []stage
@@ -70,8 +71,8 @@ type stage func(x *exchange) bool
 // prepare ties the stages together; the other fields are set before.
 func (g *gate) prepare(transport http.RoundTripper) {
 	g.complain.log, g.complain.now = g.log, g.now
-	g.proxy = g.newProxy(transport)
-	g.stages = []stage{g.admit, g.proxied, g.identify, g.match, g.decide, g.cut, g.forward}
+	g.proxy = g.newProxy(&cacheTransport{cache: g.cache, next: transport, now: g.now})
+	g.stages = []stage{g.admit, g.proxied, g.identify, g.match, g.look, g.decide, g.cut, g.cached, g.forward}
 }
 
 // ServeHTTP implements http.Handler.

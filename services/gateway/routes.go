@@ -34,6 +34,7 @@ type service struct {
 	upstreams       []upstream
 	weights         int        // sum of the upstreams' weights
 	endpoints       []endpoint // most specific first
+	cache           *cachePolicy
 }
 
 type upstream struct {
@@ -49,6 +50,10 @@ type endpoint struct {
 	text    string // METHOD /path, as rules name it
 	path    string // without the method, as events carry it
 	cost    int64
+	// cache is how its answers are cached, where ownCache says that it is its own
+	// and not the service's.
+	cache    *cachePolicy
+	ownCache bool
 }
 
 // decodeService reads one record of catalog.v1.
@@ -69,6 +74,9 @@ func decodeService(name string, value []byte) (*service, error) {
 		s.maxCost = *c.MaxCost
 	}
 	if s.demands, err = demanded(&c); err != nil {
+		return nil, err
+	}
+	if s.cache, err = newCachePolicy(c.Cache); err != nil {
 		return nil, err
 	}
 	for _, u := range c.Upstreams {
@@ -134,6 +142,10 @@ func newEndpoint(e catalog.Endpoint) (endpoint, error) {
 	out := endpoint{pattern: pattern, text: pattern.String(), path: pattern.Path(), cost: 1}
 	if e.Cost != nil {
 		out.cost = *e.Cost
+	}
+	out.ownCache = e.Cache != nil
+	if out.cache, err = newCachePolicy(e.Cache); err != nil {
+		return endpoint{}, fmt.Errorf("endpoint %q: %w", e.Pattern, err)
 	}
 	return out, nil
 }

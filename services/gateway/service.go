@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/spool"
@@ -23,7 +24,10 @@ import (
 type Deps struct {
 	// Redis holds the counters; the caller's to close, after Run returned. Its
 	// options should come through redisstore.Configure.
-	Redis  redis.UniversalClient
+	Redis redis.UniversalClient
+	// Cache holds stored answers, nil where each process keeps its own; the
+	// caller's to close. Its options should come through cache.ConfigureRedis.
+	Cache  redis.UniversalClient
 	Stream stream.Config
 	Log    *slog.Logger
 	// Registerer gets the metrics; two gateways in one process each need one
@@ -81,15 +85,17 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable()}
+	answers := newAnswerCache(cfg.Cache, deps.Cache, cache.NewMetrics(deps.Registerer), deps.Log)
+	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable(), purges: answers.purges}
 	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
 		return nil, err
 	}
+	answers.whole, answers.age = s.tables.purges.Ready, s.tables.purges.Age
 	s.gate = &gate{
 		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
 		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		keys: to.keys, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares,
+		keys: to.keys, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, cache: answers,
 	}
 	if len(cfg.Identity.JWT.Issuers) > 0 {
 		s.tokens, err = jwt.New(cfg.Identity.JWT.Config, jwt.Deps{Now: deps.Now, Log: deps.Log, Registerer: deps.Registerer})
@@ -156,12 +162,13 @@ func (s *Service) Run(ctx context.Context) error {
 
 	// Each part has its own context: they stop one after the other, not at once.
 	background := context.WithoutCancel(ctx)
-	readers := []func(context.Context) error{s.tables.rules.Run, s.tables.overrides.Run, s.tables.catalog.Run, s.tables.keys.Run}
+	readers := []func(context.Context) error{s.tables.rules.Run, s.tables.overrides.Run, s.tables.catalog.Run, s.tables.keys.Run, s.tables.purges.Run}
 	if s.tokens != nil {
 		readers = append(readers, s.tokens.Run)
 	}
 	reading := start(background, readers...)
 	shipping := start(background, ship.Run)
+	caching := start(background, s.gate.cache.Run)
 	counting := start(background, append(s.counters.runs(), debts.Run)...)
 	serving := start(background, s.server.serve(listener))
 
@@ -173,7 +180,7 @@ func (s *Service) Run(ctx context.Context) error {
 	case <-serving.failed:
 	}
 	s.stopped.Store(true)
-	errs := []error{serving.stop()}
+	errs := []error{serving.stop(), caching.stop()}
 	transport.CloseIdleConnections()
 	// The store goes before the journal: answers under way may owe something.
 	errs = append(errs, shipping.stop(), events.Close(), counting.stop(), s.counters.store.Close(), debts.Close(), reading.stop())

@@ -53,6 +53,10 @@ type standOptions struct {
 	identity IdentityConfig // but for trusted
 	answers  AnswersConfig
 	tokens   verifier
+	// cache of answers: on Redis at the address, or alone, with a clock of its own.
+	cacheRedis string
+	cacheNow   func() time.Time
+	cache      func(*CacheConfig)
 }
 
 func newStand(t testing.TB, o standOptions) *stand {
@@ -94,6 +98,7 @@ func newStand(t testing.TB, o standOptions) *stand {
 		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
 		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
+	s.gate.cache = newTestCache(t, o, log)
 	for _, text := range o.trusted {
 		s.gate.trusted = append(s.gate.trusted, netip.MustParsePrefix(text))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/schemas/events/purges"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
@@ -24,6 +25,9 @@ type tables struct {
 	overrides *stream.Table[*rule.CompiledOverride]
 	catalog   *stream.Table[*service]
 	keys      *stream.Table[*apiKey]
+	// purges are asked by the cache alone, which does nothing before they are
+	// ready.
+	purges *stream.Table[*purges.Purge]
 }
 
 // sinks are the receiving ends, each written by its own table's goroutine.
@@ -31,6 +35,7 @@ type sinks struct {
 	index  *rule.Index
 	routes *routes
 	keys   *keyTable
+	purges *purgeIndex
 }
 
 // tablesFrom is what all of them are read with.
@@ -44,11 +49,12 @@ type tablesFrom struct {
 func newTables(cfg stream.Config, to sinks, reg prometheus.Registerer, log *slog.Logger, now func() time.Time) (*tables, error) {
 	from := tablesFrom{cfg, reg, log, now}
 	var t tables
-	var errs [4]error
+	var errs [5]error
 	t.rules, errs[0] = openTable(from, rules.Topic, decodeRule, salvageRule, ruleSink{to.index})
 	t.overrides, errs[1] = openTable(from, overrides.Topic, decodeOverride, nil, overrideSink{to.index})
 	t.catalog, errs[2] = openTable(from, catalog.Topic, decodeService, nil, to.routes)
 	t.keys, errs[3] = openTable(from, keys.Topic, decodeKey, nil, to.keys)
+	t.purges, errs[4] = openTable(from, purges.Topic, decodePurge, nil, to.purges)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -67,7 +73,7 @@ func openTable[V any](
 	return t, nil
 }
 
-// ready is nil when each table has once equalled a mirror record.
+// ready is nil when each table that decides has once equalled a mirror record.
 func (t *tables) ready() error {
 	return errors.Join(t.rules.Ready(), t.overrides.Ready(), t.catalog.Ready(), t.keys.Ready())
 }

@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// resource names what is cached: a URL as clients ask for it, as far as the
+// route tells answers apart by it. Methods are not part of it: only GET is stored.
+type resource struct {
+	host, path, query string
+	// filtered: query holds only some of the parameters.
+	filtered bool
+}
+
+func (p *cachePolicy) resource(host, path, rawQuery string) resource {
+	r := resource{host: strings.ToLower(host), path: path}
+	switch {
+	case p.query == "none":
+		r.filtered = true
+	case p.query == "named":
+		r.filtered, r.query = true, pick(rawQuery, p.queryNames)
+	default:
+		r.query = rawQuery
+	}
+	return r
+}
+
+// pick keeps the named parameters, sorted so that their order tells nothing apart.
+func pick(rawQuery string, names []string) string {
+	var kept []string
+	for pair := range strings.SplitSeq(rawQuery, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && slices.Contains(names, plain) {
+			kept = append(kept, pair)
+		}
+	}
+	// Stable, and by name alone: the order of values of one name may mean something.
+	slices.SortStableFunc(kept, func(a, b string) int {
+		left, _, _ := strings.Cut(a, "=")
+		right, _, _ := strings.Cut(b, "=")
+		return strings.Compare(left, right)
+	})
+	return strings.Join(kept, "&")
+}
+
+// key of the resource's answers. Requests with an identity have theirs apart:
+// what may not be shared among them must not keep anybody else's from being
+// stored.
+func (r *resource) key(authorized bool) string {
+	key := r.host + " " + r.path + "?" + r.query
+	if authorized {
+		key += " authorized"
+	}
+	return short(key)
+}
+
+// short keeps a key that a client can make long within bounds.
+func short(key string) string {
+	const longest = 512
+	if len(key) <= longest {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return key[:longest/2] + " sha256:" + hex.EncodeToString(sum[:])
+}
+
+// variant is the key of the answer to a request with these headers, where the
+// answer under the resource's own key says by which it varies. It is of the
+// incarnation of that answer: when that one is cleared, no variant is found again.
+func (s *storedAnswer) variant(key string, h http.Header) string {
+	var b strings.Builder
+	b.WriteString(s.incarnation)
+	for _, name := range s.vary {
+		b.WriteString("\n" + name + ":" + seen(h, name))
+	}
+	sum := sha256.Sum256([]byte(b.String()))
+	return key + " " + hex.EncodeToString(sum[:])
+}
+
+// matches reports whether the answer is one to a request with these headers
+// (RFC 9111, section 4.1).
+func (s *storedAnswer) matches(h http.Header) bool {
+	for i, name := range s.vary {
+		if seen(h, name) != s.varyValues[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// seen is a header as the service sees it, with the whitespace that means nothing
+// taken out. Of absent and empty the first is "-".
+func seen(h http.Header, name string) string {
+	values, ok := h[name]
+	if !ok {
+		return "-"
+	}
+	var b strings.Builder
+	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+		b.WriteString("," + strings.Trim(part, " \t"))
+	}
+	return b.String()
+}
+
+func variesByAll(h http.Header) bool {
+	return slices.ContainsFunc(h["Vary"], func(line string) bool { return strings.Contains(line, "*") })
+}
+
+// nominated are the headers an answer varies by: its own Vary and the route's.
+func (p *cachePolicy) nominated(h http.Header) []string {
+	names := slices.Clone(p.headers)
+	for _, line := range h["Vary"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.Trim(name, " \t"); name != "" {
+				names = append(names, http.CanonicalHeaderKey(name))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

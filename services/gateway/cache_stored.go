@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// storedAnswer is an answer as it is kept. It is shared and never changed, but
+// for what is remembered of judging it.
+type storedAnswer struct {
+	status int
+	header http.Header // of the end of the chain: no hop-by-hop fields
+	body   []byte
+
+	resource resource
+	// vary are the request headers it depends on, varyValues what they were.
+	vary, varyValues []string
+	tags             []string
+	// since is the newest purge that was known when its load began.
+	since purgePoint
+	// incarnation goes on through refreshes, and ends when it is cleared.
+	incarnation string
+	// age is how old it was when it came.
+	age time.Duration
+
+	// judged is the purges' state it was last found valid in, plus one; void is
+	// for good.
+	judged atomic.Uint64
+	void   atomic.Bool
+}
+
+// weight is about what it takes of memory, in bytes.
+func (s *storedAnswer) weight() uint32 {
+	n := len(s.body) + 512
+	for name, values := range s.header {
+		n += len(name) + 32
+		for _, v := range values {
+			n += len(v) + 16
+		}
+	}
+	return uint32(min(n, 1<<31)) //nolint:gosec // bounded
+}
+
+// storedHead is what Redis keeps beside the body.
+type storedHead struct {
+	Status      int         `json:"s"`
+	Header      http.Header `json:"h"`
+	Host        string      `json:"o"`
+	Path        string      `json:"p"`
+	Query       string      `json:"q,omitempty"`
+	Filtered    bool        `json:"f,omitempty"`
+	Vary        []string    `json:"v,omitempty"`
+	VaryValues  []string    `json:"w,omitempty"`
+	Tags        []string    `json:"t,omitempty"`
+	Since       purgePoint  `json:"u"`
+	Incarnation string      `json:"i"`
+	Age         int64       `json:"a,omitempty"` // ns
+}
+
+// storedCodec is the cache.Codec of answers: the head's length, the head, the
+// body. It is safe for concurrent use.
+type storedCodec struct{}
+
+// Encode implements cache.Codec.
+func (storedCodec) Encode(s *storedAnswer) ([]byte, error) {
+	head, err := json.Marshal(storedHead{
+		Status: s.status, Header: s.header, Host: s.resource.host, Path: s.resource.path, Query: s.resource.query,
+		Filtered: s.resource.filtered, Vary: s.vary, VaryValues: s.varyValues, Tags: s.tags, Since: s.since,
+		Incarnation: s.incarnation, Age: int64(s.age),
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 4, 4+len(head)+len(s.body))
+	binary.BigEndian.PutUint32(b, uint32(len(head))) //nolint:gosec // headers are bounded by the transport
+	return append(append(b, head...), s.body...), nil
+}
+
+var errStored = errors.New("malformed stored answer")
+
+// Decode implements cache.Codec.
+func (storedCodec) Decode(b []byte) (*storedAnswer, error) {
+	if len(b) < 4 {
+		return nil, errStored
+	}
+	n := int(binary.BigEndian.Uint32(b))
+	if n > len(b)-4 {
+		return nil, errStored
+	}
+	var h storedHead
+	if err := json.Unmarshal(b[4:4+n], &h); err != nil {
+		return nil, err
+	}
+	if len(h.Vary) != len(h.VaryValues) || h.Status < 200 {
+		return nil, errStored
+	}
+	return &storedAnswer{
+		status: h.Status, header: h.Header, body: b[4+n:],
+		resource: resource{host: h.Host, path: h.Path, query: h.Query, filtered: h.Filtered},
+		vary:     h.Vary, varyValues: h.VaryValues, tags: h.Tags, since: h.Since, incarnation: h.Incarnation,
+		age: time.Duration(h.Age),
+	}, nil
+}
