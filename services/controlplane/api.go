@@ -76,6 +76,7 @@ func (s *Service) registerAll() huma.API {
 	s.registerSubscriptions(api)
 	s.registerKeys(api)
 	s.registerWebhooks(api)
+	s.registerPurges(api)
 	s.registerAudit(api)
 	s.registerUsage(api)
 	describe(api.OpenAPI().Components.Schemas)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/usagestore"
 	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
@@ -30,6 +31,7 @@ type clients struct {
 	schema *schema
 	pool   *pgxpool.Pool
 	redis  redis.UniversalClient
+	cache  redis.UniversalClient
 	usage  usagestore.Store
 }
 
@@ -38,12 +40,16 @@ func (c *clients) close() error {
 	if c.pool != nil {
 		c.pool.Close()
 	}
-	if c.redis != nil {
-		if err := c.redis.Close(); err != nil {
-			return fmt.Errorf("close redis: %w", err)
+	var errs []error
+	for _, client := range []redis.UniversalClient{c.redis, c.cache} {
+		if client == nil {
+			continue
+		}
+		if err := client.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close redis: %w", err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Schema is the one module that migrates.
@@ -77,12 +83,36 @@ func (c *clients) Redis() (redis.UniversalClient, error) {
 	if c.redis != nil {
 		return c.redis, nil
 	}
-	conn := c.cfg.Redis.Counters
-	secured, err := redisTLS(conn.TLS)
+	options, err := c.redisOptions("redis.counters.", c.cfg.Redis.Counters)
 	if err != nil {
 		return nil, err
 	}
-	options := &redis.UniversalOptions{
+	redisstore.Configure(options, c.cfg.Gateway.Store.Timeout)
+	c.redis = redis.NewUniversalClient(options)
+	return c.redis, nil
+}
+
+// Cache is the client for stored answers, nil where none is configured.
+func (c *clients) Cache() (redis.UniversalClient, error) {
+	if c.cache != nil || !c.cfg.Redis.Cache.Given() {
+		return c.cache, nil
+	}
+	options, err := c.redisOptions("redis.cache.", c.cfg.Redis.Cache)
+	if err != nil {
+		return nil, err
+	}
+	cache.ConfigureRedis(options, c.cfg.Gateway.Cache.RedisTimeout)
+	c.cache = redis.NewUniversalClient(options)
+	return c.cache, nil
+}
+
+func (c *clients) redisOptions(at string, conn config.RedisConnection) (*redis.UniversalOptions, error) {
+	secured, err := redisTLS(at, conn.TLS)
+	if err != nil {
+		return nil, err
+	}
+	redis.SetLogger(redisLog{c.log.With("client", "redis")})
+	return &redis.UniversalOptions{
 		Addrs:            conn.Addresses(),
 		Username:         conn.Username,
 		Password:         conn.Password.Reveal(),
@@ -93,14 +123,10 @@ func (c *clients) Redis() (redis.UniversalClient, error) {
 		MasterName:       conn.MasterName,
 		SentinelUsername: conn.SentinelUsername,
 		SentinelPassword: conn.SentinelPassword.Reveal(),
-	}
-	redis.SetLogger(redisLog{c.log.With("client", "redis")})
-	redisstore.Configure(options, c.cfg.Gateway.Store.Timeout)
-	c.redis = redis.NewUniversalClient(options)
-	return c.redis, nil
+	}, nil
 }
 
-func redisTLS(cfg config.RedisTLS) (*tls.Config, error) {
+func redisTLS(at string, cfg config.RedisTLS) (*tls.Config, error) {
 	if !cfg.Enabled {
 		return nil, nil
 	}
@@ -110,11 +136,11 @@ func redisTLS(cfg config.RedisTLS) (*tls.Config, error) {
 	}
 	pem, err := os.ReadFile(cfg.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("redis.counters.tls.caFile: %w", err)
+		return nil, fmt.Errorf("%stls.caFile: %w", at, err)
 	}
 	secured.RootCAs = x509.NewCertPool()
 	if !secured.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("redis.counters.tls.caFile: no certificate in %s", cfg.CAFile)
+		return nil, fmt.Errorf("%stls.caFile: no certificate in %s", at, cfg.CAFile)
 	}
 	return secured, nil
 }

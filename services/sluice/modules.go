@@ -175,9 +175,13 @@ func newGateway(cfg gateway.Config) func(*clients, string) (service.Runner, erro
 		if err != nil {
 			return nil, err
 		}
-		cfg.Store.KeyPrefix = c.cfg.Redis.Counters.KeyPrefix
+		answers, err := c.Cache()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Store.KeyPrefix, cfg.Cache.KeyPrefix = c.cfg.Redis.Counters.KeyPrefix, c.cfg.Redis.Cache.KeyPrefix
 		return gateway.New(cfg, gateway.Deps{
-			Redis: client, Stream: c.cfg.Kafka, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
+			Redis: client, Cache: answers, Stream: c.cfg.Kafka, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
 		})
 	}
 }

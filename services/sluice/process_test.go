@@ -109,8 +109,8 @@ func TestClientsRefuseWhatCannotWorkWithoutRevealingIt(t *testing.T) {
 	c := &clients{log: slog.New(slog.DiscardHandler)}
 	c.cfg.Postgres.URL = "postgres://u:hunter2@h:port/d"
 	_, poolErr := c.Pool()
-	_, missingErr := redisTLS(config.RedisTLS{Enabled: true, CAFile: noCertificate + ".missing"})
-	_, emptyErr := redisTLS(config.RedisTLS{Enabled: true, CAFile: noCertificate})
+	_, missingErr := redisTLS("redis.counters.", config.RedisTLS{Enabled: true, CAFile: noCertificate + ".missing"})
+	_, emptyErr := redisTLS("redis.counters.", config.RedisTLS{Enabled: true, CAFile: noCertificate})
 	for want, err := range map[string]error{
 		"postgres.url: ": poolErr, "no such file": missingErr, "redis.counters.tls.caFile: no certificate in ": emptyErr,
 	} {
@@ -118,7 +118,7 @@ func TestClientsRefuseWhatCannotWorkWithoutRevealingIt(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	if off, err := redisTLS(config.RedisTLS{}); off != nil || err != nil {
+	if off, err := redisTLS("redis.counters.", config.RedisTLS{}); off != nil || err != nil {
 		t.Errorf("without TLS: %v, %v", off, err)
 	}
 }

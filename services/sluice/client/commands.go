@@ -13,7 +13,7 @@ import (
 )
 
 // Commands returns the client commands, to be mounted below the root: rules,
-// overrides, services, keys, customers, plans, subscriptions, usage, decision,
+// overrides, services, keys, cache, customers, plans, subscriptions, usage, decision,
 // explain. Each call returns new ones.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
@@ -24,6 +24,7 @@ func Commands() []*cobra.Command {
 		customersCommand(),
 		plansCommand(),
 		subscriptionsCommand(),
+		cacheCommand(),
 		usageCommand(),
 		decisionCommand(),
 		explainCommand(),

@@ -80,6 +80,9 @@ func (c Config) check() []error {
 	is.postgres(c.Postgres.URL.Reveal())
 	is.atLeast("postgres.maxConns", int64(c.Postgres.MaxConns), 2)
 	is.redis("redis.counters.", c.Redis.Counters)
+	if c.Redis.Cache.Given() {
+		is.redis("redis.cache.", c.Redis.Cache)
+	}
 	is.oneOf("usage.store", c.Usage.Store, UsageElasticsearch, UsagePostgres)
 	is.elasticsearch(c.Elasticsearch, c.Usage.Store == UsageElasticsearch)
 	is.listeners(c)

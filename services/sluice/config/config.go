@@ -61,13 +61,15 @@ type Postgres struct {
 // Redis holds the connections to Redis, one for each purpose.
 type Redis struct {
 	Counters RedisConnection `koanf:"counters"`
+	// Cache is used where it has an address.
+	Cache RedisConnection `koanf:"cache"`
 }
 
 // RedisConnection is a connection to a Redis, alone, under Sentinel or as a
 // Cluster.
 type RedisConnection struct {
 	Mode             string         `koanf:"mode" doc:"What is at the addresses: single (one Redis), sentinel (Sentinels, which know the master of masterName) or cluster (some nodes of a Redis Cluster)."`
-	Addr             string         `koanf:"addr" doc:"host:port of the Redis that holds the counters (maxmemory-policy noeviction, appendonly yes). Of mode single; with the others it counts as one of addrs."`
+	Addr             string         `koanf:"addr" doc:"host:port of the Redis. Of counters: maxmemory-policy noeviction, appendonly yes. Of cache: another one, maxmemory-policy volatile-ttl, nothing on disk; without an address each gateway keeps stored answers to itself. Of mode single; with the others it counts as one of addrs."`
 	Addrs            []string       `koanf:"addrs" doc:"host:port of the Sentinels, or of some nodes of the Cluster; in place of addr."`
 	MasterName       string         `koanf:"masterName" doc:"Name by which the Sentinels know the master."`
 	SentinelUsername string         `koanf:"sentinelUsername" doc:"User of the Sentinels' ACL; empty is the default user."`
@@ -106,11 +108,14 @@ type Elasticsearch struct {
 // on their usual ports, no credentials.
 func Default() Config {
 	return Config{
-		Log:           Log{Level: "info", Format: "text"},
-		Admin:         service.DefaultAdminConfig(),
-		Stop:          Stop{Timeout: service.DefaultStopTimeout},
-		Postgres:      Postgres{URL: "postgres://sluice@127.0.0.1:5432/sluice", MaxConns: 10},
-		Redis:         Redis{Counters: RedisConnection{Mode: RedisSingle, Addr: "127.0.0.1:6379", KeyPrefix: "sluice:", PoolSize: 64}},
+		Log:      Log{Level: "info", Format: "text"},
+		Admin:    service.DefaultAdminConfig(),
+		Stop:     Stop{Timeout: service.DefaultStopTimeout},
+		Postgres: Postgres{URL: "postgres://sluice@127.0.0.1:5432/sluice", MaxConns: 10},
+		Redis: Redis{
+			Counters: RedisConnection{Mode: RedisSingle, Addr: "127.0.0.1:6379", KeyPrefix: "sluice:", PoolSize: 64},
+			Cache:    RedisConnection{Mode: RedisSingle, KeyPrefix: "cache:", PoolSize: 64},
+		},
 		Usage:         Usage{Store: UsageElasticsearch},
 		Elasticsearch: Elasticsearch{URL: "http://127.0.0.1:9200", Flavor: elastic.FlavorElasticsearch, IndexPrefix: elastic.DefaultIndexPrefix},
 		Kafka:         stream.DefaultConfig(),
@@ -129,6 +134,9 @@ const (
 	RedisSentinel = "sentinel"
 	RedisCluster  = "cluster"
 )
+
+// Given reports a connection that has an address.
+func (c *RedisConnection) Given() bool { return c.Addr != "" || len(c.Addrs) > 0 }
 
 // Addresses are those to connect to: addrs, or where there are none, addr.
 func (c *RedisConnection) Addresses() []string {

@@ -1,0 +1,160 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-platform/sluice/schemas/events/purges"
+)
+
+var purgeEntity = entity{kind: "purge", table: "purges", topic: purges.Topic}
+
+// NewPurge is what a purge is made from.
+type NewPurge struct {
+	Service string `json:"service" doc:"Name of a service of the catalog."`
+	URL     string `json:"url,omitempty" doc:"A path as clients ask for it, such as /shop/item?id=4711, on every host; without a query all answers of the path."`
+	Prefix  string `json:"prefix,omitempty" doc:"The beginning of paths, such as /shop/."`
+	Tag     string `json:"tag,omitempty" doc:"A tag that the service gave its answers (tagsHeader of its cache setting)."`
+	All     bool   `json:"all,omitempty" doc:"true: every answer of the service."`
+}
+
+func (s *Service) registerPurges(api huma.API) {
+	tags := []string{"purges"}
+	register(s, api, huma.Operation{OperationID: "create-purge", Method: http.MethodPost, Path: "/v1/purges", Tags: tags,
+		Summary: "Purge stored answers: one URL, a prefix, a tag, or all of a service",
+		Description: "Give exactly one of url, prefix, tag and all. What is stored until now is never served again by a gateway that has heard of the purge, " +
+			"also while the service is down; gateways that are away hear of it before they serve anything stored. The same purge again reaches what was stored since.",
+		DefaultStatus: http.StatusAccepted}, reflect.TypeFor[NewPurge](), s.createPurge)
+	register(s, api, huma.Operation{OperationID: "list-purges", Method: http.MethodGet, Path: "/v1/purges", Tags: tags,
+		Summary: "List the purges of the last days, by id"}, nil, s.listPurges)
+}
+
+func (s *Service) createPurge(ctx context.Context, _ *struct{}) (*document[purges.Purge], error) {
+	var in NewPurge
+	if p := decodeBody(callOf(ctx).body, &in); p != nil {
+		return nil, p
+	}
+	if found := in.check(); len(found) > 0 {
+		return nil, invalid(found...)
+	}
+	purge := purges.Purge{Service: in.Service, URL: in.URL, Prefix: in.Prefix, Tag: in.Tag, All: in.All}
+	purge.ID = purge.Target()
+	stored, err := s.store.apply(ctx, write{
+		entity: purgeEntity, key: purge.ID, actor: callOf(ctx).who.name, cond: precondition{either: true},
+		build: func(_ []byte, version int64) ([]byte, error) {
+			purge.Version, purge.At = version, s.store.now().UTC().Truncate(time.Millisecond)
+			return json.Marshal(purge)
+		},
+		then: func(ctx context.Context, tx pgx.Tx, _, _ record) error {
+			if err := knownService(ctx, tx, in.Service); err != nil {
+				return err
+			}
+			return s.store.retirePurges(ctx, tx)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &document[purges.Purge]{ETag: etag(stored.version), Status: http.StatusAccepted}
+	if err := json.Unmarshal(stored.document, &out.Body); err != nil {
+		return nil, fmt.Errorf("decode stored purge: %w", err)
+	}
+	return out, nil
+}
+
+// knownService refuses a name that is none: a purge that was misspelt must not
+// seem to have worked.
+func knownService(ctx context.Context, tx pgx.Tx, name string) error {
+	var one int
+	err := tx.QueryRow(ctx, `SELECT 1 FROM catalog WHERE key = $1 AND document IS NOT NULL`, name).Scan(&one)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return invalid(FieldError{"body", "service", "must be the name of a service of the catalog"})
+	}
+	if err != nil {
+		return fmt.Errorf("read catalog: %w", err)
+	}
+	return nil
+}
+
+// retiredAtOnce bounds what one purge cleans up; each makes one, so that there
+// are never many more than those of the retention.
+const retiredAtOnce = 20
+
+// retirePurges deletes purges that no stored answer can be older than.
+func (s *store) retirePurges(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, `SELECT key FROM purges WHERE document IS NOT NULL AND updated_at < $1
+		ORDER BY updated_at LIMIT $2 FOR UPDATE SKIP LOCKED`, s.now().Add(-purges.Retention), retiredAtOnce)
+	if err != nil {
+		return fmt.Errorf("find old purges: %w", err)
+	}
+	keys, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return fmt.Errorf("find old purges: %w", err)
+	}
+	for _, key := range keys {
+		if _, err := s.applyIn(ctx, tx, write{entity: purgeEntity, key: key, actor: "retention", cond: precondition{any: true}}); err != nil {
+			return fmt.Errorf("retire purge: %w", err)
+		}
+	}
+	return nil
+}
+
+// Bounds of a purge.
+const (
+	maxPurgePath = 2048 // bytes
+	maxPurgeTag  = 256
+)
+
+func (in *NewPurge) check() []FieldError {
+	var found []FieldError
+	add := func(field, message string) { found = append(found, FieldError{"body", field, message}) }
+	if in.Service == "" {
+		add("service", "must be the name of a service of the catalog")
+	}
+	given := 0
+	for _, is := range []bool{in.URL != "", in.Prefix != "", in.Tag != "", in.All} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		add("", "must have exactly one of url, prefix, tag and all")
+	}
+	for field, path := range map[string]string{"url": in.URL, "prefix": in.Prefix} {
+		if path != "" && (!strings.HasPrefix(path, "/") || len(path) > maxPurgePath || strings.ContainsAny(path, "# \t") || !utf8.ValidString(path)) {
+			add(field, fmt.Sprintf("must be a path that begins with /, of at most %d bytes, percent-escaped as in a URL, without a host", maxPurgePath))
+		}
+	}
+	if strings.Contains(in.Prefix, "?") {
+		add("prefix", "must be the beginning of a path, without a query")
+	}
+	if in.Tag != "" && (len(in.Tag) > maxPurgeTag || strings.ContainsAny(in.Tag, ", \t")) {
+		add("tag", fmt.Sprintf("must be one tag of at most %d bytes, without comma or space", maxPurgeTag))
+	}
+	return found
+}
+
+// purgeList narrows the list of purges.
+type purgeList struct {
+	PageInput
+	Service string `query:"service" doc:"Only purges of this service."`
+}
+
+func (s *Service) listPurges(ctx context.Context, in *purgeList) (*struct{ Body Page[purges.Purge] }, error) {
+	records, next, err := s.store.page(ctx, purgeEntity, []filter{{`document->>'service' = $%d`, in.Service}}, in.PageInput)
+	if err != nil {
+		return nil, err
+	}
+	items, err := decodeAll[purges.Purge](records)
+	return &struct{ Body Page[purges.Purge] }{Page[purges.Purge]{Items: items, Next: next}}, err
+}

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/schemas/events/purges"
+)
+
+func cacheCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "cache", Short: "Purge answers that gateways have stored", SilenceUsage: true}
+	c := &connection{}
+	c.addFlags(cmd)
+	return withSubcommands(cmd, purgeCommand(c), purgesCommand(c))
+}
+
+func purgeCommand(c *connection) *cobra.Command {
+	var target struct {
+		Service string `json:"service"`
+		URL     string `json:"url,omitempty"`
+		Prefix  string `json:"prefix,omitempty"`
+		Tag     string `json:"tag,omitempty"`
+		All     bool   `json:"all,omitempty"`
+	}
+	cmd := &cobra.Command{
+		Use: "purge SERVICE", Short: "Purge a URL, a prefix, a tag, or all of a service", Args: exactly(1, "the name of a service"),
+		Example: "  sluice cache purge shop --url /shop/item?id=4711\n  sluice cache purge shop --prefix /shop/\n" +
+			"  sluice cache purge shop --tag product-4711\n  sluice cache purge shop --all",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := 0
+			for _, is := range []bool{target.URL != "", target.Prefix != "", target.Tag != "", target.All} {
+				if is {
+					given++
+				}
+			}
+			if given != 1 {
+				return errors.New("give exactly one of --url, --prefix, --tag and --all")
+			}
+			target.Service = args[0]
+			var made purges.Purge
+			if err := c.do(cmd.Context(), call{method: http.MethodPost, path: "/v1/purges", body: target, into: &made}); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "purged %s of %s (version %d)\n", targetText(made), made.Service, made.Version)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&target.URL, "url", "", "a path as clients ask for it, with its query or for all queries")
+	cmd.Flags().StringVar(&target.Prefix, "prefix", "", "the beginning of paths")
+	cmd.Flags().StringVar(&target.Tag, "tag", "", "a tag that the service gave its answers")
+	cmd.Flags().BoolVar(&target.All, "all", false, "every answer of the service")
+	return cmd
+}
+
+func targetText(p purges.Purge) string {
+	switch {
+	case p.URL != "":
+		return "url " + p.URL
+	case p.Prefix != "":
+		return "prefix " + p.Prefix
+	case p.Tag != "":
+		return "tag " + p.Tag
+	}
+	return "all"
+}
+
+func purgesCommand(c *connection) *cobra.Command {
+	var output, service string
+	cmd := &cobra.Command{
+		Use: "purges", Short: "List the purges of the last days", Args: cobra.NoArgs,
+		Example: "  sluice cache purges --service shop",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query := url.Values{}
+			if service != "" {
+				query.Set("service", service)
+			}
+			items, err := all[purges.Purge](cmd.Context(), c, "/v1/purges", query, 0)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), output, items, []string{"SERVICE", "PURGED", "AT", "VERSION"}, func(p purges.Purge) []string {
+				return []string{p.Service, strings.TrimSpace(targetText(p)), p.At.Format(time.RFC3339), fmt.Sprint(p.Version)}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&service, "service", "", "only purges of this service")
+	outputFlag(cmd, &output)
+	return cmd
+}
