@@ -14,7 +14,7 @@
 //
 //   - Row, outbox row and audit row are committed together or not at all.
 //   - What the outbox carries for a version is, byte for byte, what the views
-//     rules_v1, overrides_v1, catalog_v1 and keys_v1 show for it.
+//     rules_v1, overrides_v1, catalog_v1, keys_v1 and purges_v1 show for it.
 //   - Versions come from one sequence and are drawn under the row's lock: a
 //     key's versions commit in their order, also over deletion and re-creation.
 //   - The actor in the audit log is the name of the token, or controlplane for

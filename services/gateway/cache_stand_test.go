@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/cache"
@@ -18,7 +19,7 @@ import (
 )
 
 // newTestCache is a stand's cache of answers, running.
-func newTestCache(t testing.TB, o standOptions, log *slog.Logger) *answerCache {
+func newTestCache(t testing.TB, o standOptions, reg prometheus.Registerer, log *slog.Logger) *answerCache {
 	t.Helper()
 	var client redis.UniversalClient
 	if o.cacheRedis != "" {
@@ -32,7 +33,7 @@ func newTestCache(t testing.TB, o standOptions, log *slog.Logger) *answerCache {
 	if o.cache != nil {
 		o.cache(&cfg)
 	}
-	c := newAnswerCache(cfg, client, cache.NewMetrics(nil), log)
+	c := newAnswerCache(cfg, client, cache.NewMetrics(reg), log)
 	c.now = o.cacheNow
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -139,3 +140,34 @@ func (s *cacheStand) wants(a answer, body string, asked int64) {
 		s.t.Errorf("answered %d %q, origin asked %d times, want %q and %d; %v", a.StatusCode, a.body, s.asked.Load(), body, asked, a.Header)
 	}
 }
+
+// cacheMetric is the sum of a counter of the cache's.
+func (s *stand) cacheMetric(name string) (sum float64) {
+	s.t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// held is a channel for the origin to wait on. Call it behind the stand: a test
+// that fails releases it before the servers are closed.
+func held(t testing.TB) (hold chan struct{}, release func()) {
+	hold = make(chan struct{})
+	release = sync.OnceFunc(func() { close(hold) })
+	t.Cleanup(release)
+	return hold, release
+}
+
+// gauge counts what is under way.
+type gauge struct{ n atomic.Int64 }
+
+func (g *gauge) add(d int64) int { return int(g.n.Add(d)) }

@@ -9,9 +9,11 @@
 //	admit     nothing passes before the tables are whole
 //	identify  whose request is it: API key, else token, else headers of a trusted peer
 //	match     clean the path; service by longest prefix, endpoint, rules
+//	look      is there a stored answer that a rule does not charge
 //	decide    ONE call to the counter store for all matched rules
 //	cut       403, 429 or 503 as problem+json
-//	forward   to an upstream, by weight
+//	cached    what the cache may do
+//	forward   a stored answer, or to an upstream, by weight
 //
 // and its event is recorded on the way, before the answer leaves: cut does it
 // for refused requests, the upstream's answer header for forwarded ones.
@@ -31,6 +33,9 @@
 //   - No client hears of a shadow rule, and none is denied by one.
 //   - What the store answers is never an HTTP 500: where it cannot be asked,
 //     the strictest onStoreLoss of the matched rules holds.
+//   - A denied request is answered nothing from the cache, and loads nothing.
+//   - An answer that a known purge covers is never served, whoever stored it.
+//   - What is stored holds no API key, no token and no identity.
 //   - No lock is shared by all requests: the index, the catalog and the keys
 //     are immutable snapshots behind atomic pointers.
 //   - Neither Postgres nor Elasticsearch is known here, and Kafka is never

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/rule"
@@ -38,6 +40,7 @@ type stand struct {
 	upstream *httptest.Server
 	front    *httptest.Server
 	log      *strings.Builder
+	registry *prometheus.Registry // of the cache
 
 	mu   sync.Mutex
 	seen []*http.Request
@@ -61,7 +64,7 @@ type standOptions struct {
 
 func newStand(t testing.TB, o standOptions) *stand {
 	t.Helper()
-	s := &stand{t: t, index: rule.New(), log: new(strings.Builder)}
+	s := &stand{t: t, index: rule.New(), log: new(strings.Builder), registry: prometheus.NewRegistry()}
 	s.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.seen = append(s.seen, r.Clone(t.Context()))
@@ -98,7 +101,7 @@ func newStand(t testing.TB, o standOptions) *stand {
 		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
 		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
-	s.gate.cache = newTestCache(t, o, log)
+	s.gate.cache = newTestCache(t, o, s.registry, log)
 	for _, text := range o.trusted {
 		s.gate.trusted = append(s.gate.trusted, netip.MustParsePrefix(text))
 	}
@@ -225,6 +228,10 @@ func do(t testing.TB, method, url string, headers ...string) answer {
 		t.Fatal(err)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+			continue
+		}
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	res, err := http.DefaultTransport.RoundTrip(req)
