@@ -100,12 +100,14 @@ func (b *Breaker) Failed(began time.Time, timedOut bool) {
 
 // Waiting reports a call that began at that time and has no answer yet; it
 // opens the breaker when that is silence, which begins with the call, or anew
-// with the last answer to another. It may be said of a call any number of times.
+// with the last answer to another. What this process did not run for since, or
+// just before, is taken off: where it hardly gets to run, the server may not
+// either. It may be said of a call any number of times.
 func (b *Breaker) Waiting(began time.Time) {
 	if last := time.Unix(0, b.lastAnswer.Load()); last.After(began) {
 		began = last
 	}
-	if b.opts.Now().Sub(began)-b.opts.Heartbeat.Stalled(began) >= b.opts.Silence {
+	if b.opts.Now().Sub(began)-b.opts.Heartbeat.Stalled(began.Add(-b.opts.Silence)) >= b.opts.Silence {
 		b.trip()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -110,4 +111,46 @@ func TestSlotMigrationUnderLoad(t *testing.T) {
 	if n, err := c.Clients[(from+1)%3].ClusterCountKeysInSlot(t.Context(), int(slot)).Result(); err != nil || n == 0 {
 		t.Errorf("the new master holds %d keys of the slot: %v", n, err)
 	}
+}
+
+// One of three masters falls silent: its tenants are answered by policy without
+// waiting, those of the others as ever, and it is back by itself.
+func TestSilentMasterIsItsOwnTenantsMatter(t *testing.T) {
+	t.Parallel()
+	d := withPolicies(t)
+	c := servertest.StartRedisCluster(t)
+	d.onCluster(c)
+	g := d.runReady("gw-silent", "", "", func(c *Config) { c.Store.Budget = 100 * time.Millisecond })
+	silent, err := c.Clients[0].ClusterKeySlot(t.Context(), "{t:acme}").Result()
+	must(t, err)
+	node := int(silent) * 3 / 16384
+	other := ""
+	for i := 0; other == ""; i++ {
+		tenant := "other" + strconv.Itoa(i)
+		slot, err := c.Clients[0].ClusterKeySlot(t.Context(), "{t:"+tenant+"}").Result()
+		must(t, err)
+		if int(slot)*3/16384 != node {
+			other = tenant
+		}
+	}
+	degraded := func(tenant string) bool {
+		a := do(t, http.MethodGet, g.base+"/open/x", "X-Tenant-Id", tenant)
+		if a.StatusCode != http.StatusOK {
+			t.Fatalf("%s is answered %d", tenant, a.StatusCode)
+		}
+		return a.Header.Get(headerDegraded) != ""
+	}
+	servertest.Eventually(t, patience, "both to be counted", func() bool { return !degraded("acme") && !degraded(other) })
+	must(t, c.Nodes[node].Pause())
+	defer func() { _ = c.Nodes[node].Resume() }() // it was resumed where the test went well
+	servertest.Eventually(t, patience, "its breaker to open", func() bool { return degraded("acme") && !g.counters.store.Available() })
+	for range 50 {
+		if degraded(other) {
+			t.Fatalf("%s's master is there, and is not asked", other)
+		}
+	}
+	must(t, c.Nodes[node].Resume())
+	servertest.Eventually(t, patience, "both to be counted again", func() bool {
+		return !degraded("acme") && !degraded(other) && g.counters.store.Available()
+	})
 }

@@ -153,8 +153,16 @@ func (a *asking) layAgain(s *Store, now time.Time, since int) {
 // ask queues parts and waits for their answers. A part that was left is nil
 // afterwards: it is no longer ours.
 func (a *asking) ask(ctx context.Context, s *Store, parts []*part) {
+	refused := a.refused(ctx, s, parts)
 	for _, p := range parts {
-		if err := s.servers.lanes(ctx, p).add(p); err != nil {
+		err := refused
+		if err == nil || !p.enforces() {
+			err = a.open(p)
+		}
+		if err == nil {
+			err = p.to.add(p)
+		}
+		if err != nil {
 			p.err = err
 			p.answer()
 		}
@@ -164,6 +172,26 @@ func (a *asking) ask(ctx context.Context, s *Store, parts []*part) {
 			parts[i] = nil
 		}
 	}
+}
+
+// refused finds the server of each part, and returns why the enforced counters
+// cannot be asked: where one of them is behind an open breaker, none is charged.
+func (a *asking) refused(ctx context.Context, s *Store, parts []*part) (err error) {
+	for _, p := range parts {
+		p.to = s.servers.lanes(ctx, p)
+		if err == nil && p.enforces() {
+			err = a.open(p)
+		}
+	}
+	return err
+}
+
+// open is why a part is not sent. What gives back is: it waits for its server.
+func (a *asking) open(p *part) error {
+	if p.to.breaker.Closed() || p.settle && !a.patient {
+		return nil
+	}
+	return fmt.Errorf("decide: breaker is open: %w", limit.ErrUnavailable)
 }
 
 // charged reports whether an enforced group was.

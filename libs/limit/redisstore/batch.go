@@ -145,11 +145,11 @@ func (b *batch) command(s *Store) charge {
 }
 
 // take keeps the answer of a call, and reports whether it is to be sent again.
-func (b *batch) take(s *Store, cmd charge) (again bool) {
+func (b *batch) take(l *lanes, cmd charge) (again bool) {
 	err := cmd.Err()
 	switch {
 	case err == nil:
-		s.breaker.Answered(b.began)
+		l.breaker.Answered(b.began)
 		b.reply, b.took = "", nil
 		text, err := cmd.Text()
 		if err != nil {
@@ -157,12 +157,12 @@ func (b *batch) take(s *Store, cmd charge) (again bool) {
 			return false
 		}
 		b.reply = text
-		s.clock.learn(b.began, s.now(), get(text, 0))
+		l.s.clock.learn(b.began, l.s.now(), get(text, 0))
 		return false
 	case isReply(err):
-		s.breaker.Answered(b.began)
+		l.breaker.Answered(b.began)
 	default:
-		s.breaker.Failed(b.began, isTimeout(err))
+		l.breaker.Failed(b.began, isTimeout(err))
 	}
 	b.took = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, err)
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {

@@ -38,7 +38,8 @@ func provesNothingRan(err error) bool {
 // calls makes the calls of some batches, all in one go where there are several
 // and this is the first try: later ones go one by one, through the client that
 // follows a slot to where it is.
-func (s *Store) calls(node redis.UniversalClient, batches []*batch, try int) {
+func (l *lanes) calls(batches []*batch, try int) {
+	s := l.s
 	cmds := make([]charge, len(batches))
 	for i, b := range batches {
 		b.stamp(s)
@@ -47,7 +48,7 @@ func (s *Store) calls(node redis.UniversalClient, batches []*batch, try int) {
 	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
 	defer cancel()
 	if len(batches) > 1 && try == 0 {
-		pipe := node.Pipeline()
+		pipe := l.pipeline.Pipeline()
 		for _, cmd := range cmds {
 			_ = pipe.Process(ctx, cmd)
 		}
@@ -58,7 +59,7 @@ func (s *Store) calls(node redis.UniversalClient, batches []*batch, try int) {
 		}
 	}
 	for i, b := range batches {
-		b.again = b.take(s, cmds[i])
+		b.again = b.take(l, cmds[i])
 	}
 }
 

@@ -12,9 +12,10 @@
 // A decision is laid out as parts, one a slot (one Redis is one slot); a part
 // as groups of counters, each all or nothing: the enforced ones, and each one
 // judged apart (shadow, forced). Parts are queued for a server's lanes; each
-// lane is a call under way. A call takes what waits, up to 48 counters; none
-// waits for it to fill. Goroutines: a lane runs while there is work, a probe
-// while the breaker asks for one; Close waits for both.
+// lane is a call under way. A call takes what waits, up to 48 counters, owner by
+// owner in turn; none waits for it to fill. Each server has a breaker of its
+// own. Goroutines: a lane runs while there is work, a probe while a breaker is
+// open; Close waits for both.
 //
 // # Invariants
 //
@@ -23,8 +24,8 @@
 //     NOSCRIPT (with the script's text), MOVED, ASK, TRYAGAIN, LOADING,
 //     READONLY, CLUSTERDOWN, MASTERDOWN, and once the script's own WRONG_PERIOD
 //     and LATE, with what the answer said of Redis's clock.
-//   - A decision ends within its budget (Options.Budget), also when Redis is
-//     silent. That ends the wait, not the connection: the call goes on, and
+//   - A decision ends after a budget (Options.Budget) of silence in which this
+//     process ran, see waiting. That ends the wait, not the connection: the call goes on, and
 //     what it charged for a decision that left is given back.
 //   - A call charges nothing past its deadline by Redis's clock, which is
 //     guessed from answers; our own clock does not matter.

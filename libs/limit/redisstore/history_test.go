@@ -106,7 +106,7 @@ func (h *history) many(t *rapid.T) {
 	}
 	if len(b.parts) > 0 {
 		b.lay(h.store)
-		h.store.calls(nil, []*batch{b}, 1)
+		h.store.servers.only.calls([]*batch{b}, 1)
 		b.hand(h.store)
 		for _, p := range b.parts {
 			<-p.done

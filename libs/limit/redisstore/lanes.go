@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/libs/breaker"
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
@@ -18,7 +19,8 @@ import (
 type lanes struct {
 	s *Store
 	// pipeline sends several batches in one go; nil where one slot is all.
-	pipeline redis.UniversalClient
+	pipeline *redis.Client
+	breaker  *breaker.Breaker
 
 	mu      sync.Mutex
 	waiting queue
@@ -135,7 +137,7 @@ func (l *lanes) send(n *lane) {
 		if d := pauseBefore(try); d > 0 {
 			<-time.After(d)
 		}
-		s.calls(l.pipeline, pending, try)
+		l.calls(pending, try)
 		left := pending[:0]
 		for _, b := range pending {
 			if b.again && b.waited(s, pauseBefore(try+1)) {
@@ -158,6 +160,6 @@ func (l *lanes) silence() {
 	}
 	l.mu.Unlock()
 	if !oldest.IsZero() {
-		l.s.breaker.Waiting(oldest)
+		l.breaker.Waiting(oldest)
 	}
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +24,9 @@ const (
 // and the second of the two lets go of it. It copies what it needs.
 type part struct {
 	slot   int
-	owner  int   // whose turn it takes while it queues: the slot of its first key
-	next   *part // the owner's next one in the queue
+	to     *lanes // those of the slot's server
+	owner  int    // whose turn it takes while it queues: the slot of its first key
+	next   *part  // the owner's next one in the queue
 	groups []group
 	// counters and bounds are those of all groups, in order; index says which
 	// of the decision's counters each is.
@@ -115,6 +117,11 @@ func get(text string, at int) int64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56))
 }
 
+// enforces reports whether the part has counters that are not judged apart.
+func (p *part) enforces() bool {
+	return slices.ContainsFunc(p.groups, func(g group) bool { return !g.apart })
+}
+
 // answer gives the part's result to whoever waits; false where nobody does.
 func (p *part) answer() bool {
 	if !p.state.CompareAndSwap(partWaiting, partAnswered) {
@@ -138,7 +145,7 @@ func (p *part) reset() {
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
 	p.err, p.reply, p.now = nil, "", 0
 	p.settle, p.quotas, p.marked, p.giving, p.lost = false, false, false, false, false
-	p.owner, p.next = 0, nil
+	p.to, p.owner, p.next = nil, 0, nil
 	p.state.Store(partWaiting)
 	p.sent.Store(0)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/breaker"
 )
 
 // routeFor is how long a slot's server is believed without asking the client.
@@ -39,8 +41,15 @@ func (v *servers) start(s *Store) {
 	}
 }
 
-func newLanes(s *Store, node redis.UniversalClient) *lanes {
-	return &lanes{s: s, pipeline: node, waiting: newQueue(), began: map[*lane]time.Time{}}
+func newLanes(s *Store, node *redis.Client) *lanes {
+	l := &lanes{s: s, waiting: newQueue(), began: map[*lane]time.Time{}}
+	if node != nil {
+		l.pipeline = node
+	}
+	o := s.o.Breaker
+	o.OnOpen = l.probeUntilClosed
+	l.breaker = breaker.New(o)
+	return l
 }
 
 // slot is where a counter's key lies; its prefix has no tag, so it moves none.
@@ -71,7 +80,8 @@ func (v *servers) route(ctx context.Context, slot int, key string, now int64) *l
 	if node, err := v.cluster.MasterForKey(ctx, key); err == nil {
 		v.mu.Lock()
 		addr := node.Options().Addr
-		if to = v.byAddr[addr]; to == nil {
+		// A server that left the cluster and is back has a new client.
+		if to = v.byAddr[addr]; to == nil || to.pipeline != node {
 			to = newLanes(v.s, node)
 			v.byAddr[addr] = to
 		}
@@ -87,13 +97,4 @@ func (v *servers) markerKey(slot int) string {
 		return v.s.markerKey
 	}
 	return besides(v.s.o.KeyPrefix, true, slot, markerKey)
-}
-
-// silence tells the breaker of the calls under way to a slot's server.
-func (v *servers) silence(slot int) {
-	if r := v.routes[slot].Load(); r != nil {
-		r.to.silence()
-		return
-	}
-	v.only.silence()
 }

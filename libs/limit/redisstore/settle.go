@@ -33,9 +33,6 @@ func (s *Store) Settle(ctx context.Context, id string, sequence uint64, counters
 			return fmt.Errorf("settle %s: %w", id, err)
 		}
 	}
-	if err := s.allow(); err != nil {
-		return fmt.Errorf("settle %s: %w", id, err)
-	}
 	a := s.askPool.Get().(*asking)
 	defer func() {
 		a.reset(s)

@@ -12,22 +12,20 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluice-platform/sluice/libs/breaker"
 	"github.com/sluice-platform/sluice/libs/limit"
 	script "github.com/sluice-platform/sluice/schemas/redis"
 )
 
 // Store decides on Redis. It is safe for concurrent use.
 type Store struct {
-	client  redis.UniversalClient
-	o       Options
-	now     func() time.Time
-	clock   clock
-	breaker *breaker.Breaker
-	text    string // the script
-	sha     string
-	counts  counts
-	memory  *memory
+	client redis.UniversalClient
+	o      Options
+	now    func() time.Time
+	clock  clock
+	text   string // the script
+	sha    string
+	counts counts
+	memory *memory
 	// markerKey is of one Redis.
 	markerKey string
 	// attention has Run look sooner; whole is what it saw last.
@@ -69,8 +67,6 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 		askPool: sync.Pool{New: func() any { return new(asking) }},
 	}
 	s.partPool.New = func() any { return newPart(s.memory) }
-	o.Breaker.OnOpen = s.probeUntilClosed
-	s.breaker = breaker.New(o.Breaker)
 	s.servers.start(s)
 	s.useScript(script.Decide)
 	return s, nil
@@ -81,8 +77,9 @@ func (s *Store) useScript(text string) {
 	s.text, s.sha = text, hex.EncodeToString(sum[:])
 }
 
-// Available reports whether calls are tried: false while the breaker is open.
-func (s *Store) Available() bool { return s.breaker.Closed() }
+// Available reports whether calls are tried: false while the breaker of a server
+// is open.
+func (s *Store) Available() bool { return s.servers.available() }
 
 // Close waits for calls and probes under way, and gives up asking for receipts.
 // No Decide may run or follow.
@@ -112,54 +109,12 @@ func (s *Store) Decide(ctx context.Context, counters []limit.Counter) (limit.Dec
 		now, _ := s.clock.redis(s.now())
 		return limit.Decision{Allowed: true, Now: now, States: freeStates(counters)}, nil
 	}
-	if err := s.allow(); err != nil {
-		return limit.Decision{}, err
-	}
 	a := s.askPool.Get().(*asking)
 	defer func() {
 		a.reset(s)
 		s.askPool.Put(a)
 	}()
 	return a.decide(ctx, s, counters)
-}
-
-// allow asks the breaker. Probes do not wait for decisions: see probeUntilClosed.
-func (s *Store) allow() error {
-	if !s.breaker.Closed() {
-		return fmt.Errorf("decide: breaker is open: %w", limit.ErrUnavailable)
-	}
-	return nil
-}
-
-// probeEvery is how often it is looked whether a probe is due.
-const probeEvery = 20 * time.Millisecond
-
-// probeUntilClosed asks Redis in the background while the breaker is open, so
-// that no request waits for an answer that is not to be expected, and the first
-// one after an outage finds the store there, however long nobody came.
-func (s *Store) probeUntilClosed() {
-	s.running.Go(func() {
-		ticker := time.NewTicker(probeEvery)
-		defer ticker.Stop()
-		for !s.breaker.Closed() {
-			select {
-			case <-s.closing:
-				return
-			case <-ticker.C:
-			}
-			if _, probe := s.breaker.Allow(); probe {
-				began := s.now()
-				s.breaker.Probed(began, s.ping())
-			}
-		}
-	})
-}
-
-func (s *Store) ping() bool {
-	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
-	defer cancel()
-	err := s.client.Ping(ctx).Err()
-	return err == nil || isReply(err)
 }
 
 // release makes a part that nobody needs any longer fit for use again.

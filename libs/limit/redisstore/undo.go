@@ -126,7 +126,8 @@ func (s *Store) sendBack(p *part) {
 		return
 	}
 	s.counts.undone.Add(1)
-	if err := s.servers.lanes(s.background, back).add(back); err != nil {
+	back.to = s.servers.lanes(s.background, back)
+	if err := back.to.add(back); err != nil {
 		s.counts.unknown.Add(1)
 		s.release(back)
 	}

@@ -83,6 +83,7 @@ func TestLateChargeIsGivenBackAfterAnOutage(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	open := o.proxy.delay()
+	defer open() // or the proxy would not end
 	if _, err := o.Decide(t.Context(), []limit.Counter{gcra(100, 100), quota(100)}); !errors.Is(err, limit.ErrUnavailable) {
 		t.Fatalf("error %v", err)
 	}

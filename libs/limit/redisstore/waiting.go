@@ -64,7 +64,7 @@ func (a *asking) wait(ctx context.Context, s *Store, p *part) bool {
 			rounds, round = 0, nil
 			continue
 		}
-		s.servers.silence(p.slot)
+		p.to.silence()
 		if rounds == roundsOfPoller || a.ran(s) >= s.o.CallTimeout {
 			return !s.leave(p)
 		}
@@ -87,7 +87,7 @@ func (a *asking) patience(s *Store, p *part) time.Duration {
 	if a.patient {
 		return left
 	}
-	w := waiting{a.started, p.sentAt(), s.breaker.LastAnswer(s.o.Budget), s.o.Breaker.Heartbeat.Stalled}
+	w := waiting{a.started, p.sentAt(), p.to.breaker.LastAnswer(s.o.Budget), s.o.Breaker.Heartbeat.Stalled}
 	return min(left, w.until(s.o.Budget).Sub(s.now()))
 }
 
