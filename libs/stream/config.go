@@ -12,6 +12,9 @@ type Config struct {
 	TopicPrefix       string   `koanf:"topicPrefix" doc:"Put before the name of every topic and consumer group, so that deployments can share a Kafka."`
 	ClientID          string   `koanf:"clientId" doc:"Name that Kafka's logs and quotas know this process by."`
 	ReplicationFactor int16    `koanf:"replicationFactor" doc:"Replicas of topics that Sluice creates; 0 means 1. Use 3 on a cluster of three brokers or more."`
+
+	TLS  TLSConfig  `koanf:"tls"`
+	SASL SASLConfig `koanf:"sasl"`
 }
 
 // DefaultConfig is a broker on this machine.
@@ -26,13 +29,12 @@ func (c Config) Topic(name string) string { return c.TopicPrefix + name }
 // library's defaults wait up to ten seconds for a dead broker and five between
 // two looks at who leads a partition; a rule has less time than that.
 func (c Config) ClientOptions() []kgo.Opt {
-	opts := []kgo.Opt{
+	opts := append(c.secured(), []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
-		kgo.DialTimeout(3 * time.Second),
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.MetadataMaxAge(30 * time.Second),
 		kgo.RetryBackoffFn(retryPause),
-	}
+	}...)
 	if c.ClientID != "" {
 		opts = append(opts, kgo.ClientID(c.ClientID))
 	}

@@ -16,7 +16,8 @@
 //     record, at or behind the end that the topic had when reading began: an
 //     empty topic without a mirror record is not an empty table.
 //   - One record that cannot be decoded costs only its own key, which keeps
-//     its last good value.
+//     its last good value, or a stand-in (TableOptions.Salvage) where it never
+//     had one.
 //   - What was once ready goes on being served, whatever happens to Kafka;
 //     Table.Age says how old it may be.
 //   - No consumer group is used, so none is left behind.

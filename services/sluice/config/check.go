@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -91,6 +92,11 @@ func (c Config) check() []error {
 	}
 	for _, broker := range c.Kafka.Brokers {
 		is.addr("kafka.brokers", broker)
+	}
+	if err := c.Kafka.Check(); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			is.errs = append(is.errs, errors.New("kafka."+line))
+		}
 	}
 	for _, room := range []interface{ Check() error }{c.Controlplane, c.Relay, c.Gateway.Config, c.Keeper, c.Indexer} {
 		is.room(room.Check())
