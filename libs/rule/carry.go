@@ -33,11 +33,11 @@ func Carry(before, next *rules.Rule, now time.Time) error {
 	*next = Strip(*next)
 	next.Origin = origin
 	l := next.Limit
-	if l == nil || l.Algorithm != rules.AlgorithmQuota {
+	if l == nil || l.Algorithm != rules.AlgorithmQuota || l.Kind == rules.QuotaPrepaid {
 		return nil
 	}
 	var was *rules.Limit
-	if before != nil && before.Limit != nil && before.Limit.Algorithm == rules.AlgorithmQuota {
+	if before != nil && before.Limit != nil && before.Limit.Algorithm == rules.AlgorithmQuota && before.Limit.Kind != rules.QuotaPrepaid {
 		was = before.Limit
 	}
 	if l.Rollover != nil && *l.Rollover > 0 {

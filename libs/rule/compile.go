@@ -48,6 +48,7 @@ type class uint8
 const (
 	classRate class = iota
 	classQuota
+	classWallet     // a prepaid quota: no period, one for each metric
 	classAny        // an unlimited rule without a limit: every horizon
 	classUnreadable // not known
 )

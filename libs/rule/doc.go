@@ -7,8 +7,8 @@
 // compiled rules and overrides and answers Match: the winners of a request.
 //
 // All rules whose subject and scope cover the request are grouped by
-// (subject.kind, metric, horizon), horizon being a rate's window or a quota's
-// period. In each group the most specific wins: endpoint scope before service
+// (subject.kind, metric, horizon), horizon being a rate's window, a quota's
+// period, or prepaid. In each group the most specific wins: endpoint scope before service
 // before global, the more specific pattern first, exact value before tenant/*
 // before *, higher priority, smaller id. So a tenant and its user are counted
 // apart, and 10 a second and a million a month on one metric both hold. Shadow
@@ -20,6 +20,7 @@
 //
 // An override replaces the numbers of the winner of its subject and metric,
 // until its date; one that names the horizon goes before one that does not.
+// Prepaid quotas have no numbers of their own, and so no overrides.
 //
 // # Calendars
 //

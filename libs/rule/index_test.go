@@ -45,6 +45,8 @@ func TestCounterKeys(t *testing.T) {
 		{req, fixedRule, `{"subject":{"value":"acme/u1"}}`, "{t:acme}:u:u1:m:fixed:60"},
 		{req, fixedRule, `{"subject":{"kind":"application"}}`, "{t:acme}:a:app:m:fixed:60"},
 		{req, quotaRule, `{}`, "{t:acme}:t::m:quota"},
+		{req, walletRule, `{"scope":{"service":"pay"}}`, rule.WalletCounter("acme", "m")},
+		{odd, walletRule, `{"subject":{"value":"*"}}`, rule.WalletCounter("a:{u}", "m")},
 		{req, gcraRule, `{"subject":{"kind":"apiKey","value":"k1"}}`, "{t:acme}:k:k1:m:gcra:60"},
 		{req, gcraRule, `{"subject":{"kind":"service"}}`, "{s:pay}:s::m:gcra:60"},
 		{req, gcraRule, `{"subject":{"kind":"endpoint"}}`, "{s:pay}:e:GET%20/pay/%7Bid%7D:m:gcra:60"},

@@ -26,6 +26,12 @@ func counterKey(k kind, s subjectParts, tail string) string {
 	return "{" + space + ":" + owner + "}:" + letter + ":" + name + tail
 }
 
+// WalletCounter returns the identity of the counter that a tenant's prepaid
+// quota of a metric charges.
+func WalletCounter(tenant, metric string) string {
+	return counterKey(kindTenant, subjectParts{owner: tenant}, ":"+metric+":quota")
+}
+
 const upperHex = "0123456789ABCDEF"
 
 // escape percent-escapes what could close a hash tag, imitate a separator or

@@ -61,10 +61,11 @@ func (m *Match) Cost(requestCost int64) int64 {
 	return requestCost
 }
 
-// GrantsNothing reports a quota of 0, which no counter can change.
+// GrantsNothing reports a quota of 0, which no counter can change. An empty
+// wallet is none: a top-up fills it.
 func (m *Match) GrantsNothing() bool {
 	n, _, unlimited := m.numbers()
-	return m.Rule.Algorithm.Quota() && !unlimited && n == 0
+	return m.Rule.Algorithm.Quota() && !m.Rule.Prepaid && !unlimited && n == 0
 }
 
 // numbers are the override's where there is one, else the rule's.
@@ -75,13 +76,18 @@ func (m *Match) numbers() (n, burst int64, unlimited bool) {
 	return m.Rule.Limit, m.Rule.Burst, m.Rule.Unlimited
 }
 
+// Wallet returns whose wallet a prepaid rule charges: the tenant, "" for a
+// request without one, and the metric. It does not allocate.
+func (m *Match) Wallet() (tenant, metric string) { return m.subject.owner, m.Rule.Metric }
+
 // Counter returns the counter to charge. It must not be asked of MissingDeny,
-// nor of a rule that is Unreadable.
+// nor of a rule that is Unreadable. Of a prepaid one the caller fills in what
+// was granted.
 func (m *Match) Counter(requestCost int64) limit.Counter {
 	c := m.Rule
 	n := limit.Counter{
 		Key: m.CounterKey(), Algorithm: c.Algorithm, Window: c.Window, Calendar: c.Calendar,
-		Cost: m.Cost(requestCost), Shadow: c.Shadow,
+		Cost: m.Cost(requestCost), Shadow: c.Shadow, Prepaid: c.Prepaid,
 	}
 	n.Limit, n.Burst, n.Unlimited = m.numbers()
 	if c.rollover != nil && !n.Unlimited {

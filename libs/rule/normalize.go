@@ -39,8 +39,11 @@ func normalizeLimit(l *rules.Limit) {
 		}
 	case rules.AlgorithmQuota:
 		fill(&l.Kind, rules.QuotaRenewing)
-		fill(&l.Timezone, "UTC")
 		fill(&l.Overdraft, rules.OverdraftNone)
+		if l.Kind == rules.QuotaPrepaid {
+			return
+		}
+		fill(&l.Timezone, "UTC")
 		switch {
 		case l.Period == period.NameMonth && l.AnchorDay == 0:
 			l.AnchorDay = 1

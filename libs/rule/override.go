@@ -86,6 +86,8 @@ func (o *CompiledOverride) Concerns(c *Compiled) bool {
 // it names that horizon: then it goes before one that names none.
 func (o *CompiledOverride) holdsFor(g *group) (holds, named bool) {
 	switch {
+	case g.class == classWallet:
+		return false, false // its numbers are what was granted
 	case o.everywhere:
 		return true, false
 	case o.window > 0:

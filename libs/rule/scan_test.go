@@ -76,6 +76,9 @@ func horizonOf(r rules.Rule) string {
 		return "month"
 	}
 	if r.Limit.Algorithm == rules.AlgorithmQuota {
+		if r.Limit.Kind == rules.QuotaPrepaid {
+			return rules.QuotaPrepaid
+		}
 		return r.Limit.Period
 	}
 	w, _ := time.ParseDuration(r.Limit.Window)
@@ -86,7 +89,7 @@ func horizonOf(r rules.Rule) string {
 func overrideOf(all map[string]overrides.Override, c candidate, now time.Time) string {
 	found := ""
 	for _, o := range all {
-		if c.missing || o.Subject.Kind != c.r.Subject.Kind || o.Subject.Value != c.subject || o.Metric != c.r.Metric ||
+		if c.missing || horizonOf(c.r) == rules.QuotaPrepaid || o.Subject.Kind != c.r.Subject.Kind || o.Subject.Value != c.subject || o.Metric != c.r.Metric ||
 			o.ValidUntil != nil && !now.Before(*o.ValidUntil) {
 			continue
 		}
@@ -198,10 +201,12 @@ func drawRule(t *rapid.T) rules.Rule {
 		r.Scope.Service, r.Scope.Endpoint = pick("service", services...), pick("endpoint", patterns...)
 	}
 	one := int64(1)
-	switch rapid.IntRange(0, 4).Draw(t, "limit") {
-	case 0:
+	switch n := rapid.IntRange(0, 5).Draw(t, "limit"); {
+	case n == 0:
 		r.Unlimited = true
-	case 1:
+	case n == 1 && r.Subject.Kind == rules.SubjectTenant && r.OnMissing != rules.MissingShared:
+		r.Limit = &rules.Limit{Algorithm: rules.AlgorithmQuota, Kind: rules.QuotaPrepaid}
+	case n <= 2:
 		r.Limit = &rules.Limit{Algorithm: rules.AlgorithmQuota, Kind: rules.QuotaRenewing, Period: pick("period", "month", "day"), Timezone: pick("zone", "", "Europe/Paris"), Limit: &one}
 	default:
 		r.Limit = &rules.Limit{Algorithm: pick("alg", rules.AlgorithmGCRA, rules.AlgorithmFixedWindow, rules.AlgorithmSlidingWindow, rules.AlgorithmTokenBucket), Window: pick("window", "60s", "1m", "2s"), Limit: &one}

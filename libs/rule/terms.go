@@ -73,6 +73,9 @@ type terms struct {
 	Calendar period.Calendar
 	// FreeCached: answers from the gateway's cache are not charged (countCached false).
 	FreeCached bool
+	// Prepaid says of a quota that it counts against what was granted to the
+	// tenant; it has no Calendar.
+	Prepaid bool
 	// Shadow rules are counted and reported, and deny nothing.
 	Shadow bool
 	// Unreadable is why no version of the rule could be read, empty for all
@@ -152,6 +155,11 @@ func (t *terms) setLimit(r *rules.Rule, g *group) error {
 	switch l := r.Limit; {
 	case l == nil:
 		t.Algorithm, g.class = limit.RenewingQuota, classAny
+	case l.Algorithm == rules.AlgorithmQuota && l.Kind == rules.QuotaPrepaid:
+		t.Algorithm, t.Prepaid, g.class = limit.PrepaidQuota, true, classWallet
+		if l.Overdraft == rules.OverdraftOnce {
+			t.Algorithm = limit.OverdraftQuota
+		}
 	case l.Algorithm == rules.AlgorithmQuota:
 		t.Algorithm, g.class = limit.RenewingQuota, classQuota
 		if l.Overdraft == rules.OverdraftOnce {

@@ -3,6 +3,7 @@ package rule
 import (
 	"errors"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
@@ -28,7 +29,7 @@ func (v *validator) limit(r rules.Rule) {
 	}
 	switch l.Algorithm {
 	case rules.AlgorithmQuota:
-		v.quota(l)
+		v.quota(r)
 	default:
 		if rateNames[l.Algorithm].name == "" {
 			v.add("limit.algorithm", "must be one of %s", algorithmList)
@@ -78,12 +79,17 @@ func (v *validator) window(field, s string) {
 	}
 }
 
-func (v *validator) quota(l *rules.Limit) {
+func (v *validator) quota(r rules.Rule) {
+	l := r.Limit
+	v.choice("limit.overdraft", l.Overdraft, []string{rules.OverdraftNone, rules.OverdraftOnce}, nil)
+	if l.Kind == rules.QuotaPrepaid {
+		v.wallet(r)
+		return
+	}
+	v.choice("limit.kind", l.Kind, []string{rules.QuotaRenewing, rules.QuotaPrepaid}, nil)
 	if l.Window != "" {
 		v.add("limit.window", "belongs to rates; a quota has a period")
 	}
-	v.choice("limit.kind", l.Kind, []string{rules.QuotaRenewing}, []string{rules.QuotaPrepaid})
-	v.choice("limit.overdraft", l.Overdraft, []string{rules.OverdraftNone, rules.OverdraftOnce}, nil)
 	v.calendar(l)
 }
 
@@ -97,10 +103,40 @@ func (v *validator) calendar(l *rules.Limit) {
 	}
 }
 
+// wallet judges the words of a prepaid quota: a tenant's balance, which has
+// neither a number of the rule's nor a period.
+func (v *validator) wallet(r rules.Rule) {
+	l := r.Limit
+	for _, f := range []struct {
+		field string
+		set   bool
+	}{
+		{"limit.window", l.Window != ""}, {"limit.period", l.Period != ""}, {"limit.timezone", l.Timezone != ""},
+		{"limit.anchorDay", l.AnchorDay != 0}, {"limit.weekStart", l.WeekStart != ""},
+	} {
+		if f.set {
+			v.add(f.field, "must be left out for a prepaid quota, which never renews")
+		}
+	}
+	if r.Unlimited {
+		v.add("unlimited", "must be left out for a prepaid quota; without limit it lifts the wallet, too")
+	}
+	if slices.Contains(kinds, r.Subject.Kind) && r.Subject.Kind != rules.SubjectTenant {
+		v.add("subject.kind", "must be tenant for a prepaid quota: a wallet is a customer's")
+	}
+	if r.OnMissing == rules.MissingShared {
+		v.add("onMissing", "must be skip or deny for a prepaid quota: nobody tops up a shared one")
+	}
+}
+
 // amounts judges a limit's numbers.
 func (v *validator) amounts(r rules.Rule) {
 	l := r.Limit
 	if l == nil {
+		return
+	}
+	if l.Algorithm == rules.AlgorithmQuota && l.Kind == rules.QuotaPrepaid {
+		v.walletAmounts(l)
 		return
 	}
 	v.amount(r)
@@ -120,6 +156,17 @@ func (v *validator) amounts(r rules.Rule) {
 		v.burst(r)
 	} else if bucket(l.Algorithm) {
 		v.refill(l)
+	}
+}
+
+func (v *validator) walletAmounts(l *rules.Limit) {
+	for _, f := range []struct {
+		field string
+		given *int64
+	}{{"limit.limit", l.Limit}, {"limit.burst", l.Burst}, {"limit.rollover", l.Rollover}} {
+		if f.given != nil {
+			v.add(f.field, "must be left out for a prepaid quota, whose units are topped up")
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ const (
 	gcraRule  = `{"id":"g","subject":{"kind":"tenant","value":"*"},"metric":"m","limit":{"algorithm":"gcra","limit":30,"window":"1m","burst":10}}`
 	fixedRule = `{"id":"f","subject":{"kind":"user","value":"acme/*"},"metric":"m","limit":{"algorithm":"fixedWindow","limit":30,"window":"1m"}}`
 	quotaRule = `{"id":"q","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"quota","kind":"renewing","limit":30,"period":"month"}}`
+	// walletRule is a prepaid quota.
+	walletRule = `{"id":"w","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"quota","kind":"prepaid"}}`
 )
 
 // parse reads a rule and overwrites fields of it, as a merge patch would.
@@ -100,6 +102,8 @@ func TestValidateAccepts(t *testing.T) {
 		{quotaRule, `{"thresholds":{"percent":[100,1,1000],"absolute":[9007199254740992,1]}}`},
 		{gcraRule, `{"limit":null,"unlimited":true,"thresholds":{"absolute":[5]}}`},
 		{quotaRule, `{"limit":{"kind":null}}`}, {quotaRule, `{"limit":{"kind":""}}`},
+		{walletRule, `{}`}, {walletRule, `{"limit":{"overdraft":"none"}}`}, {walletRule, `{"limit":{"overdraft":"once"},"cost":20}`},
+		{walletRule, `{"subject":{"value":"*"},"scope":{"service":"s"},"onMissing":"deny","mode":"shadow"}`},
 		{quotaRule, `{"limit":{"timezone":"UTC","anchorDay":1,"overdraft":"none"}}`},
 		{gcraRule, `{"limit":null,"unlimited":true}`},
 		{gcraRule, `{"limit":{"limit":null,"burst":null},"unlimited":true}`},
@@ -178,8 +182,21 @@ func TestValidateRefuses(t *testing.T) {
 		{gcraRule, `{"limit":{"kind":"renewing"}}`, "limit.kind", "quota"},
 		{quotaRule, `{"limit":{"window":"1m"}}`, "limit.window", "period"},
 		{quotaRule, `{"limit":{"burst":1}}`, "limit.burst", "gcra"},
-		{quotaRule, `{"limit":{"kind":"new"}}`, "limit.kind", "one of renewing"},
-		{quotaRule, `{"limit":{"kind":"prepaid"}}`, "limit.kind", "not available yet; available: renewing"},
+		{quotaRule, `{"limit":{"kind":"new"}}`, "limit.kind", "one of renewing, prepaid"},
+		{quotaRule, `{"limit":{"kind":"granted"}}`, "limit.kind", "prepaid"},
+		{walletRule, `{"limit":{"limit":5}}`, "limit.limit", "topped up"},
+		{walletRule, `{"limit":{"limit":0}}`, "limit.limit", "topped up"},
+		{walletRule, `{"limit":{"burst":5}}`, "limit.burst", "topped up"},
+		{walletRule, `{"limit":{"rollover":5}}`, "limit.rollover", "topped up"},
+		{walletRule, `{"limit":{"window":"1m"}}`, "limit.window", "never renews"},
+		{walletRule, `{"limit":{"period":"month"}}`, "limit.period", "never renews"},
+		{walletRule, `{"limit":{"timezone":"UTC"}}`, "limit.timezone", "never renews"},
+		{walletRule, `{"limit":{"anchorDay":1}}`, "limit.anchorDay", "never renews"},
+		{walletRule, `{"limit":{"weekStart":"monday"}}`, "limit.weekStart", "never renews"},
+		{walletRule, `{"limit":{"overdraft":"twice"}}`, "limit.overdraft", "one of none, once"},
+		{walletRule, `{"unlimited":true}`, "unlimited", "lifts the wallet"},
+		{walletRule, `{"subject":{"kind":"user","value":"acme/u1"}}`, "subject.kind", "must be tenant"},
+		{walletRule, `{"onMissing":"shared"}`, "onMissing", "skip or deny"},
 		{quotaRule, `{"limit":{"period":""}}`, "limit.period", "month"},
 		{gcraRule, `{"limit":{"algorithm":"tokenBucket","limit":1125899906842625}}`, "limit.limit", "for tokenBucket"},
 		{gcraRule, `{"limit":{"algorithm":"tokenBucket","limit":1,"window":"8760h","burst":1000}}`, "limit.burst", "at most 71"},

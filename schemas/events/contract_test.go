@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/deadletters"
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/purges"
@@ -30,6 +31,7 @@ func contracts() []contract {
 		{rules.Topic, rules.Schema, rules.Example, new(rules.Rule)},
 		{overrides.Topic, overrides.Schema, overrides.Example, new(overrides.Override)},
 		{catalog.Topic, catalog.Schema, catalog.Example, new(catalog.Service)},
+		{grants.Topic, grants.Schema, grants.Example, new(grants.Wallet)},
 		{keys.Topic, keys.Schema, keys.Example, new(keys.Key)},
 		{purges.Topic, purges.Schema, purges.Example, new(purges.Purge)},
 		{usage.Topic, usage.Schema, usage.Example, new(usage.Event)},

@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/deadletters"
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/purges"
@@ -24,7 +25,7 @@ func TestRegistryNamesEveryTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	typed := map[string]bool{
-		rules.Topic: false, overrides.Topic: false, catalog.Topic: false, keys.Topic: false, purges.Topic: false,
+		rules.Topic: false, overrides.Topic: false, catalog.Topic: false, keys.Topic: false, purges.Topic: false, grants.Topic: false,
 		usage.Topic: false, deadletters.Topic: false, gateways.Topic: false, quotaevents.Topic: false,
 	}
 	for _, topic := range topics {

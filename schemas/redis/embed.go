@@ -26,10 +26,15 @@ var attendLua string
 //go:embed floors.lua
 var Floors string
 
+//go:embed forfeit.lua
+var forfeitLua string
+
 // Marker is the text of marker.lua, by which markers are looked at and set, and
-// Attend that of attend.lua, by which gateways say that they are there. Both
-// begin by telling which process runs them.
+// Attend that of attend.lua, by which gateways say that they are there, Forfeit
+// of forfeit.lua, which ends a grant of a wallet. They begin by telling which
+// process runs them.
 var (
-	Marker = processLua + markerLua
-	Attend = processLua + attendLua
+	Marker  = processLua + markerLua
+	Attend  = processLua + attendLua
+	Forfeit = processLua + forfeitLua
 )

@@ -74,6 +74,8 @@ func (s *Service) registerAll() huma.API {
 	s.registerPlanVersions(api)
 	s.registerMoves(api)
 	s.registerSubscriptions(api)
+	s.registerWallets(api)
+	s.registerTopUps(api)
 	s.registerKeys(api)
 	s.registerWebhooks(api)
 	s.registerPurges(api)

@@ -16,7 +16,7 @@ type AuditEntry struct {
 	At      time.Time       `json:"at"`
 	Actor   string          `json:"actor" doc:"Name of the token that was used."`
 	Action  string          `json:"action" enum:"create,update,delete"`
-	Kind    string          `json:"kind" enum:"rule,override,service,key,customer,plan,subscription,webhook,purge"`
+	Kind    string          `json:"kind" enum:"rule,override,service,key,customer,plan,subscription,wallet,webhook,purge"`
 	Key     string          `json:"key" doc:"The id of what was changed; of a service its name."`
 	Version int64           `json:"version" doc:"The version that the change made."`
 	Before  json.RawMessage `json:"before,omitempty" doc:"The document before; absent if it was created."`

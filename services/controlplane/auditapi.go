@@ -25,7 +25,7 @@ func (in SpanInput) check() *Problem {
 type auditInput struct {
 	PageInput
 	SpanInput
-	Kind  string `query:"kind" enum:"rule,override,service,key,customer,plan,subscription,webhook,purge" doc:"Only changes of this kind."`
+	Kind  string `query:"kind" enum:"rule,override,service,key,customer,plan,subscription,wallet,webhook,purge" doc:"Only changes of this kind."`
 	ID    string `query:"id" doc:"Only changes of what has this id."`
 	Actor string `query:"actor" doc:"Only changes by the token of this name."`
 }

@@ -19,6 +19,12 @@ func hashOf(token string) string {
 // ruleWith is goodRule with one piece replaced.
 func ruleWith(old, replacement string) string { return strings.Replace(goodRule, old, replacement, 1) }
 
+const topUpPath = "/v1/customers/acme/wallets/reports/topups"
+
+func topUpWith(key, body string) request {
+	return request{method: "POST", path: topUpPath, body: body, header: map[string]string{"Idempotency-Key": key}}
+}
+
 var anyVersion = map[string]string{"If-Match": "*"}
 
 // badInputs are requests that are wrong in one way each. None needs the
@@ -35,7 +41,8 @@ var badInputs = []struct {
 	{"fraction", request{body: ruleWith(`30`, `1.5`)}, 400, "limit.limit", "whole number"},
 	{"exponent", request{body: ruleWith(`30`, `1e400`)}, 400, "limit.limit", "whole number"},
 	{"unknown algorithm", request{body: ruleWith(`gcra`, `leaky`)}, 400, "limit.algorithm", "must be one of"},
-	{"later quota", request{body: ruleWith(`"algorithm":"gcra","limit":30,"window":"1m","burst":10`, `"algorithm":"quota","kind":"prepaid","limit":30,"period":"month"`)}, 400, "limit.kind", "not available yet"},
+	{"prepaid period", request{body: ruleWith(`"algorithm":"gcra","limit":30,"window":"1m","burst":10`, `"algorithm":"quota","kind":"prepaid","period":"month"`)}, 400, "limit.period", "never renews"},
+	{"prepaid limit", request{body: ruleWith(`"algorithm":"gcra","limit":30,"window":"1m","burst":10`, `"algorithm":"quota","kind":"prepaid","limit":30`)}, 400, "limit.limit", "topped up"},
 	{"later refunds", request{body: ruleWith(`"metric"`, `"refundOn":["5xx"],"metric"`)}, 400, "refundOn", "not available yet"},
 	{"thresholds of a rate", request{body: ruleWith(`"metric"`, `"thresholds":{"percent":[80]},"metric"`)}, 400, "thresholds", "belongs to algorithm quota"},
 	{"negative", request{body: ruleWith(`30`, `-1`)}, 400, "limit.limit", "must be 0 to"},
@@ -138,6 +145,25 @@ var badInputs = []struct {
 	{"move of nobody", request{path: "/v1/plans/p/moves", body: `{"from":1,"to":2}`}, 400, "customers", "or all"},
 	{"move of all and some", request{path: "/v1/plans/p/moves", body: `{"from":1,"to":2,"all":true,"customers":["a"]}`}, 400, "customers", "or all"},
 	{"move's cursor", request{path: "/v1/plans/p/moves", body: `{"from":1,"to":2,"all":true,"cursor":"x"}`}, 400, "cursor", "next"},
+	{"top-up without a key", topUpWith("", `{"amount":5}`), 400, "Idempotency-Key", "must be given"},
+	{"top-up with a key of spaces", topUpWith("a b", `{"amount":5}`), 400, "Idempotency-Key", "visible ASCII"},
+	{"top-up with a long key", topUpWith(strings.Repeat("k", 256), `{"amount":5}`), 400, "Idempotency-Key", "1 to 255"},
+	{"top-up of nothing", topUpWith("k", `{}`), 400, "amount", "1 to 9007199254740991"},
+	{"top-up of 0", topUpWith("k", `{"amount":0}`), 400, "amount", "1 to"},
+	{"negative top-up", topUpWith("k", `{"amount":-5}`), 400, "amount", "1 to"},
+	{"fractional top-up", topUpWith("k", `{"amount":1.5}`), 400, "amount", "whole number"},
+	{"top-up in words", topUpWith("k", `{"amount":"5"}`), 400, "amount", "whole number"},
+	{"top-up of 2^53", topUpWith("k", `{"amount":9007199254740992}`), 400, "amount", "1 to 9007199254740991"},
+	{"overlong top-up", topUpWith("k", `{"amount":`+strings.Repeat("9", 400)+`}`), 400, "amount", "whole number"},
+	{"top-up with an exponent", topUpWith("k", `{"amount":1e3}`), 400, "amount", "whole number"},
+	{"top-up for ever", topUpWith("k", `{"amount":5,"expiresAt":"9999-01-01T00:00:00Z"}`), 400, "expiresAt", "within 100 years"},
+	{"top-up until tomorrow", topUpWith("k", `{"amount":5,"expiresAt":"tomorrow"}`), 400, "expiresAt", "RFC 3339"},
+	{"top-up in euros", topUpWith("k", `{"amount":5,"currency":"EUR"}`), 400, "currency", "is not a field"},
+	{"top-up of a priority", topUpWith("k", `{"amount":5,"priority":1000001}`), 400, "priority", "1000000"},
+	{"top-up with a novel", topUpWith("k", `{"amount":5,"note":"`+strings.Repeat("x", 257)+`"}`), 400, "note", "at most 256"},
+	{"top-up of no metric", request{path: "/v1/customers/acme/wallets/a%20b/topups", body: `{"amount":5}`, header: map[string]string{"Idempotency-Key": "k"}}, 400, "metric", "letters"},
+	{"top-up as a form", request{path: topUpPath, body: "amount=5", header: map[string]string{"Idempotency-Key": "k", "Content-Type": "application/x-www-form-urlencoded"}}, 415, "-", "application/json"},
+	{"wallet of no metric", request{method: "GET", path: "/v1/customers/acme/wallets/a%20b"}, 400, "metric", "letters"},
 
 	{"key without tenant", request{path: "/v1/keys", body: `{}`}, 400, "tenantId", "1 to 128"},
 	{"key with a status", request{path: "/v1/keys", body: `{"tenantId":"t","status":"active"}`}, 400, "status", "is not a field"},

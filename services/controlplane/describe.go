@@ -43,7 +43,7 @@ var fieldNotes = map[string]map[string]string{
 		"limit":     "Units per window or period; 0 lets nothing pass.",
 		"window":    "Of rates: a duration such as 30s, 1m, 24h.",
 		"burst":     "Capacity of a rested counter (gcra, tokenBucket); default: limit.",
-		"kind":      "Of quotas: renewing, the default.",
+		"kind":      "Of quotas: renewing, the default (limit units each period), or prepaid (a tenant's wallet: what was topped up, without limit and period).",
 		"period":    "Of quotas: hour, day, week, month, year or never.",
 		"timezone":  "Of quotas: an IANA name such as Europe/Istanbul; default UTC. A change takes effect at the end of the running period.",
 		"anchorDay": "Of period month: the day it begins on, 1 to 31, in shorter months their last; default 1. A change takes effect as timezone's.",

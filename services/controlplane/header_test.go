@@ -18,6 +18,7 @@ func TestRepeatedHeadersAreRefused(t *testing.T) {
 		"If-None-Match":    {"*", "*"},
 		"Content-Type":     {"application/json", "text/plain"},
 		"Content-Encoding": {"identity", "gzip"},
+		"Idempotency-Key":  {"a", "b"},
 	} {
 		req := httptest.NewRequest(http.MethodPut, "http://sluice.test/v1/rules/a", strings.NewReader(goodRule))
 		req.Header.Set("Authorization", "Bearer "+adminToken)

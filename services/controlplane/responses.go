@@ -15,10 +15,11 @@ var statusNotes = map[int]string{
 	http.StatusUnauthorized:          "No token, or one that is not known here.",
 	http.StatusForbidden:             "The token has role readonly.",
 	http.StatusNotFound:              "There is nothing by this id.",
-	http.StatusConflict:              "Another resource has this id or prefix, the key was revoked for good, or a subscription stands in the way; detail says which.",
+	http.StatusConflict:              "Another resource has this id or prefix, the key was revoked for good, a subscription stands in the way, or the first request with this Idempotency-Key is still under way; detail says which.",
 	http.StatusPreconditionFailed:    "It was changed since the ETag in If-Match, or is there in spite of If-None-Match.",
 	http.StatusRequestEntityTooLarge: "The body has more than 1 MB, or is too long to be carried to the gateways.",
 	http.StatusUnsupportedMediaType:  "The body is not JSON in UTF-8, or is compressed.",
+	http.StatusUnprocessableEntity:   "The Idempotency-Key came before, with another request.",
 	http.StatusPreconditionRequired:  "Neither If-Match nor If-None-Match was sent.",
 	http.StatusServiceUnavailable:    "The database or the usage store cannot be reached; Retry-After says when to come back.",
 }
@@ -36,6 +37,9 @@ func statusesOf(op huma.Operation) []int {
 	switch op.Method {
 	case http.MethodPost:
 		statuses = append(statuses, http.StatusConflict)
+		if strings.HasSuffix(op.Path, topUpsPath) {
+			statuses = append(statuses, http.StatusUnprocessableEntity)
+		}
 	case http.MethodPut, http.MethodPatch:
 		statuses = append(statuses, http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired)
 	case http.MethodDelete:
@@ -47,7 +51,7 @@ func statusesOf(op huma.Operation) []int {
 }
 
 // describeResponses writes an operation's refusals into the contract. Huma's
-// own way to do so would promise 422, which is never answered.
+// own way to do so would promise 422 everywhere.
 func describeResponses(op *huma.Operation) {
 	other := op.Responses["default"]
 	other.Description = "Any other error."

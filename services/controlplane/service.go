@@ -36,8 +36,9 @@ type Deps struct {
 	Pool *pgxpool.Pool
 	// Usage is whichever usage store is configured.
 	Usage UsageReader
-	// Redis holds the counters, which are only read here; nil or away, what is
-	// known of them are keeper's checkpoints. KeyPrefix begins their keys.
+	// Redis holds the counters, which are only read here, and the answers to
+	// top-ups; nil or away, what is known of counters are keeper's checkpoints.
+	// KeyPrefix begins the keys.
 	Redis     redis.UniversalClient
 	KeyPrefix string
 	// Webhooks seals webhooks' secrets and tests a webhook; nil can seal none, so
@@ -56,6 +57,7 @@ type Service struct {
 	deps    Deps
 	tokens  tokenTable
 	store   *store
+	answers *answers
 	metrics *metrics
 	mux     *http.ServeMux
 	addr    atomic.Pointer[net.TCPAddr]
@@ -85,6 +87,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	s := &Service{
 		cfg: cfg, deps: deps, tokens: tokens,
 		store:   &store{pool: deps.Pool, now: deps.Now},
+		answers: &answers{redis: deps.Redis, prefix: deps.KeyPrefix},
 		metrics: newMetrics(deps.Registerer),
 		mux:     http.NewServeMux(),
 	}

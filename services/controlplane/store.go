@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -37,6 +38,7 @@ var (
 	keyEntity      = entity{kind: "key", table: "api_keys", topic: keys.Topic}
 	customerEntity = entity{kind: "customer", table: "customers"}
 	planEntity     = entity{kind: "plan", table: "plans", counted: true}
+	walletEntity   = entity{kind: "wallet", table: "wallets", topic: grants.Topic}
 
 	subscriptionEntity = entity{kind: "subscription", table: "subscriptions"}
 	webhookEntity      = entity{kind: "webhook", table: "webhooks"}

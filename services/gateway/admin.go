@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/purges"
@@ -60,6 +61,8 @@ func (s *Service) AdminRoutes(mux *http.ServeMux) {
 			view = viewTable(s.tables.keys, key, one)
 		case purges.Topic:
 			view = viewTable(s.tables.purges, key, one)
+		case grants.Topic:
+			view = viewTable(s.tables.grants, key, one)
 		default:
 			http.NotFound(w, r)
 			return

@@ -66,7 +66,7 @@ func (g *gate) correctCharged(x *exchange, difference int64) error {
 	}
 	counters := make([]limit.Counter, 0, len(charged))
 	for _, c := range charged {
-		n := c.match.Counter(difference)
+		n := g.counter(c.match, difference)
 		n.Force, n.At = true, x.judgedAt
 		counters = append(counters, n)
 	}

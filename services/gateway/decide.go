@@ -55,9 +55,10 @@ type judgement struct {
 	shared bool
 }
 
-// entitled reports whether the counter's policy grants anything at all.
+// entitled reports whether the counter's policy grants anything at all. An
+// empty wallet is entitled to what it is topped up with.
 func (j *judgement) entitled() bool {
-	return j.state.Unlimited || j.state.Limit > 0 || !j.rule.Algorithm.Quota()
+	return j.state.Unlimited || j.state.Limit > 0 || !j.rule.Algorithm.Quota() || j.rule.Prepaid
 }
 
 // decide asks all counters of the matched rules in one call and comes to a
@@ -104,7 +105,7 @@ func grantsNothing(m *rule.Match) bool { return m.GrantsNothing() }
 // count charges the counters, or falls back to the rules' onStoreLoss.
 func (g *gate) count(x *exchange) {
 	for i := range x.matches {
-		x.counters = append(x.counters, x.matches[i].Counter(x.cost))
+		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
 	}
 	d, err := g.ask(x.counters)
 	switch {

@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -106,6 +107,7 @@ func onSharedKafka(t testing.TB) *deployment {
 	d.mirror(rules.Topic)
 	d.mirror(overrides.Topic)
 	d.mirror(keys.Topic)
+	d.mirror(grants.Topic)
 	return d
 }
 

@@ -20,7 +20,7 @@
 //
 // # Invariants
 //
-//   - A request is matched only when rules.v1, overrides.v1, catalog.v1 and keys.v1 were once
+//   - A request is matched only when rules.v1, overrides.v1, catalog.v1, keys.v1 and grants.v1 were once
 //     equal to a mirror record: an absent rule is absent, not unread.
 //   - Each decision has one event, in the spool before its answer is sent, and
 //     with the same id as the answer's Sluice-Decision-Id. 400, 401, 404, the

@@ -165,10 +165,13 @@ func (x *explainer) peek(ctx context.Context, cost int64, matches []rule.Match, 
 			passes = passes && (m.Rule.Shadow || m.Rule.OnStoreLoss != rules.StoreLossClosed)
 			continue
 		}
-		look := m.Counter(0)
+		look := x.gate.counter(m, 0)
 		look.Cost = 0 // also where the rule has a cost of its own
 		counters, at = append(counters, look), append(at, i)
 		out.Winners[i].Counter, out.Winners[i].Limit, out.Winners[i].Burst, out.Winners[i].Unlimited = look.Key, look.Limit, look.Burst, look.Unlimited
+		if look.Wallet() {
+			out.Winners[i].Limit = look.Granted
+		}
 	}
 	d, err := x.gate.store.Decide(ctx, counters)
 	if err != nil {
@@ -216,10 +219,13 @@ func viewConsidered(c *rule.Considered) consideredView {
 	return v
 }
 
-// horizon is the window of a rate or the calendar of a quota.
+// horizon is the window of a rate or the calendar of a quota, if it has one.
 func horizon(r *rule.Compiled) string {
-	if r.Unreadable != "" {
+	switch {
+	case r.Unreadable != "":
 		return ""
+	case r.Prepaid:
+		return rules.QuotaPrepaid
 	}
 	if r.Algorithm.Quota() {
 		return r.Calendar.String()

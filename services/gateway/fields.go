@@ -3,8 +3,6 @@ package gateway
 import (
 	"strconv"
 	"time"
-
-	"github.com/sluice-platform/sluice/libs/limit"
 )
 
 // maxSFInteger bounds integers of structured fields (RFC 9651, section 3.3.1).
@@ -104,7 +102,7 @@ func (j *judgement) available() int64 {
 // for what has none.
 func (j *judgement) window(at time.Time) time.Duration {
 	switch {
-	case j.rule.Algorithm == limit.PrepaidQuota:
+	case j.rule.Prepaid:
 		return 0
 	case j.rule.Algorithm.Quota():
 		b := j.rule.Calendar.At(at)

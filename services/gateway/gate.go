@@ -49,6 +49,7 @@ type gate struct {
 	forwardToken bool
 	answers      AnswersConfig
 
+	grants  *grantTable
 	routes  *routes
 	rules   matcher
 	store   limit.Store

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -194,6 +195,7 @@ func TestNotReadyBeforeTheMirrorRecord(t *testing.T) {
 	addr, keyPrefix := servertest.Redis(t)
 	d.put(catalog.Topic, "demo", catalog.Service{Name: "demo", Prefix: "/demo/", Upstreams: []catalog.Upstream{{URL: d.upstream.URL}}})
 	d.mirror(keys.Topic)
+	d.mirror(grants.Topic)
 	d.mirror(overrides.Topic)
 	g := d.run("gw", addr, keyPrefix, nil)
 	servertest.Eventually(t, patience, "the rules alone to be missing", func() bool {

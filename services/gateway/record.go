@@ -38,7 +38,7 @@ func (g *gate) event(x *exchange, status int) usage.Event {
 		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.r.Method, maxEventMethod),
 		Decision: x.verdict.decision, StatusCode: status, Reason: x.verdict.reason,
 		Cached: x.cached, Cost: x.cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
-		Charges: x.chargesMade(), Gateway: g.id,
+		Charges: g.chargesMade(x), Gateway: g.id,
 	}
 	if x.who.key != nil {
 		e.APIKeyHash = x.who.key.label
@@ -55,12 +55,12 @@ func (g *gate) event(x *exchange, status int) usage.Event {
 // chargesMade lists the quota counters that were charged, with their totals
 // from the same atomic step. A denied request was charged nothing by enforced
 // rules; each shadow rule charges what it would let pass itself.
-func (x *exchange) chargesMade() []usage.Charge {
+func (g *gate) chargesMade(x *exchange) []usage.Charge {
 	if x.verdict.decision != usage.DecisionDeny {
 		for i := range x.judged {
 			x.addCharge(&x.judged[i])
 		}
-		x.addOwed()
+		g.addOwed(x)
 	}
 	for i := range x.shadows {
 		if j := &x.shadows[i]; j.state.Allowed {

@@ -86,7 +86,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, err
 	}
 	answers := newAnswerCache(cfg.Cache, deps.Cache, cache.NewMetrics(deps.Registerer), deps.Log)
-	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable(), purges: answers.purges}
+	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable(), grants: newGrantTable(), purges: answers.purges}
 	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
 		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		keys: to.keys, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, cache: answers,
+		keys: to.keys, grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, cache: answers,
 	}
 	if len(cfg.Identity.JWT.Issuers) > 0 {
 		s.tokens, err = jwt.New(cfg.Identity.JWT.Config, jwt.Deps{Now: deps.Now, Log: deps.Log, Registerer: deps.Registerer})
@@ -162,7 +162,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 	// Each part has its own context: they stop one after the other, not at once.
 	background := context.WithoutCancel(ctx)
-	readers := []func(context.Context) error{s.tables.rules.Run, s.tables.overrides.Run, s.tables.catalog.Run, s.tables.keys.Run, s.tables.purges.Run}
+	readers := []func(context.Context) error{s.tables.rules.Run, s.tables.overrides.Run, s.tables.catalog.Run, s.tables.keys.Run, s.tables.grants.Run, s.tables.purges.Run}
 	if s.tokens != nil {
 		readers = append(readers, s.tokens.Run)
 	}

@@ -96,7 +96,7 @@ func newStand(t testing.TB, o standOptions) *stand {
 	log := slog.New(slog.NewTextHandler(&lockedWriter{to: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.gate = &gate{
 		id: "gw-test", now: o.now, log: log, metrics: m, tables: func() error { return nil },
-		keys: newKeyTable(), routes: newRoutes(log), rules: s.index, store: o.store, journal: s.spool,
+		keys: newKeyTable(), grants: newGrantTable(), routes: newRoutes(log), rules: s.index, store: o.store, journal: s.spool,
 		shares: local.New(local.Options{Now: o.now}), debts: new(notebook),
 		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
 		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,

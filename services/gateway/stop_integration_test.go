@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -33,6 +34,7 @@ func onOwnKafka(t *testing.T) (*deployment, *kfake.Cluster) {
 	d.put(catalog.Topic, "demo", catalog.Service{Name: "demo", Prefix: "/demo/", Upstreams: []catalog.Upstream{{URL: d.upstream.URL}}})
 	d.mirror(rules.Topic)
 	d.mirror(keys.Topic)
+	d.mirror(grants.Topic)
 	d.mirror(overrides.Topic)
 	return d, cluster
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/purges"
@@ -25,6 +26,7 @@ type tables struct {
 	overrides *stream.Table[*rule.CompiledOverride]
 	catalog   *stream.Table[*service]
 	keys      *stream.Table[*apiKey]
+	grants    *stream.Table[grants.Wallet]
 	// purges are asked by the cache alone, which does nothing before they are
 	// ready.
 	purges *stream.Table[*purges.Purge]
@@ -36,6 +38,7 @@ type sinks struct {
 	routes *routes
 	keys   *keyTable
 	purges *purgeIndex
+	grants *grantTable
 }
 
 // tablesFrom is what all of them are read with.
@@ -49,12 +52,13 @@ type tablesFrom struct {
 func newTables(cfg stream.Config, to sinks, reg prometheus.Registerer, log *slog.Logger, now func() time.Time) (*tables, error) {
 	from := tablesFrom{cfg, reg, log, now}
 	var t tables
-	var errs [5]error
+	var errs [6]error
 	t.rules, errs[0] = openTable(from, rules.Topic, decodeRule, salvageRule, ruleSink{to.index})
 	t.overrides, errs[1] = openTable(from, overrides.Topic, decodeOverride, nil, overrideSink{to.index})
 	t.catalog, errs[2] = openTable(from, catalog.Topic, decodeService, nil, to.routes)
 	t.keys, errs[3] = openTable(from, keys.Topic, decodeKey, nil, to.keys)
 	t.purges, errs[4] = openTable(from, purges.Topic, decodePurge, nil, to.purges)
+	t.grants, errs[5] = openTable(from, grants.Topic, decodeGrants, nil, to.grants)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
@@ -75,7 +79,7 @@ func openTable[V any](
 
 // ready is nil when each table that decides has once equalled a mirror record.
 func (t *tables) ready() error {
-	return errors.Join(t.rules.Ready(), t.overrides.Ready(), t.catalog.Ready(), t.keys.Ready())
+	return errors.Join(t.rules.Ready(), t.overrides.Ready(), t.catalog.Ready(), t.keys.Ready(), t.grants.Ready())
 }
 
 // decodeRule reads one record of rules.v1. A rule that this build cannot

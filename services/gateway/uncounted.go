@@ -93,7 +93,7 @@ func (g *gate) share(x *exchange, lost []rule.Match, why *loss) bool {
 	for i := range lost {
 		// Of a limit that could not be read no share can be had: open then.
 		if lost[i].Rule.OnStoreLoss == rules.StoreLossLocal && lost[i].Rule.Unreadable == "" {
-			local, counters = append(local, lost[i]), append(counters, lost[i].Counter(x.cost))
+			local, counters = append(local, lost[i]), append(counters, g.counter(&lost[i], x.cost))
 		}
 	}
 	if len(local) == 0 {
@@ -134,7 +134,7 @@ func (g *gate) owe(x *exchange) {
 func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64) {
 	counters := make([]limit.Counter, 0, len(uncounted))
 	for i := range uncounted {
-		if c := uncounted[i].Counter(units); c.Cost != 0 && !c.Apart() {
+		if c := g.counter(&uncounted[i], units); c.Cost != 0 && !c.Apart() {
 			counters = append(counters, c)
 		}
 	}
@@ -144,10 +144,10 @@ func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64) {
 }
 
 // addOwed tells of the quotas that passed uncounted.
-func (x *exchange) addOwed() {
+func (g *gate) addOwed(x *exchange) {
 	for i := range x.uncounted {
 		m := &x.uncounted[i]
-		if c := m.Counter(x.cost); c.Cost != 0 && !c.Apart() && c.Algorithm.Quota() {
+		if c := g.counter(m, x.cost); c.Cost != 0 && !c.Apart() && c.Algorithm.Quota() {
 			x.charges = append(x.charges, pendingCharge(m.Rule.Metric, &c, x.start))
 		}
 	}

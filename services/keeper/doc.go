@@ -19,6 +19,9 @@
 // memory for nearly all of them; a crossing is written at once, as a row and an
 // outbox row in one transaction (thresholds, docs/adr/0016-thresholds.md).
 //
+// A forfeiter ends the grants of wallets that have expired (libs/wallet,
+// docs/walks/life-of-a-unit.md).
+//
 // # Invariants
 //
 //   - A row of checkpoints only ever grows; its limit is that of the newest
@@ -27,6 +30,8 @@
 //     kill anywhere repeats work and changes no number.
 //   - A threshold is announced once an arming, which is a counter (with its
 //     period) under one limit; the lowest first. Offsets wait for it too.
+//   - A grant is forfeited once, by the use of the very instant; the ledger's
+//     sum is never above what Redis has, unless Redis lost it.
 //   - Rows are written in the order of their keys, at most 500 a transaction:
 //     two keepers cannot deadlock, and a checkpoint does not delay the WAL
 //     that rules travel by.

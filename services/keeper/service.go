@@ -28,6 +28,7 @@ type Service struct {
 	// thresholds announces what charges reached.
 	thresholds *thresholds
 	restore    *restorer
+	forfeits   *forfeiter
 
 	// writing has one place: whoever holds it has taken counters out of the
 	// fold and not yet written or given them back.
@@ -61,6 +62,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s.group = group
 	s.restore = newRestorer(cfg, deps, s.metrics)
+	s.forfeits = &forfeiter{deps: deps}
 	return s, nil
 }
 
@@ -73,6 +75,7 @@ func (s *Service) Run(ctx context.Context) error {
 	work.Go(func() { s.checkpoints(ctx) })
 	work.Go(func() { s.thresholds.run(ctx) })
 	work.Go(func() { s.restore.run(ctx) })
+	work.Go(func() { s.forfeits.run(ctx) })
 	err := s.group.Run(ctx) // its last act is BeforeRevoke
 	stop()
 	work.Wait()

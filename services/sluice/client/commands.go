@@ -13,8 +13,8 @@ import (
 )
 
 // Commands returns the client commands, to be mounted below the root: rules,
-// overrides, services, keys, cache, customers, plans, subscriptions, usage, decision,
-// explain. Each call returns new ones.
+// overrides, services, keys, cache, customers, plans, subscriptions, wallets,
+// topups, usage, decision, explain. Each call returns new ones.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		ruleKind.command("Read and write rules: to whom, where, in which window, how much"),
@@ -25,6 +25,8 @@ func Commands() []*cobra.Command {
 		plansCommand(),
 		subscriptionsCommand(),
 		cacheCommand(),
+		walletsCommand(),
+		topUpsCommand(),
 		usageCommand(),
 		decisionCommand(),
 		explainCommand(),

@@ -1,0 +1,175 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sluice-platform/sluice/libs/wallet"
+	"github.com/sluice-platform/sluice/libs/wallet/ledger"
+)
+
+// NewTopUp is what a wallet is topped up with.
+type NewTopUp struct {
+	Amount    int64      `json:"amount" minimum:"1" doc:"Units to grant: 1 to 2^53 − 1, and so with all that was granted before."`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"The first instant that the units cannot be used any more: what is left is forfeited. Absent is never."`
+	Priority  int        `json:"priority,omitempty" doc:"Grants of higher priority are spent first; of equal ones those that expire sooner. −1000000 to 1000000."`
+	Note      string     `json:"note,omitempty" doc:"For people: an order's number, say. At most 256 printable characters."`
+}
+
+// TopUp is a grant as it was made.
+type TopUp struct {
+	ID        string     `json:"id" doc:"The grant's."`
+	Customer  string     `json:"customer"`
+	Metric    string     `json:"metric"`
+	Amount    int64      `json:"amount"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	Priority  int        `json:"priority"`
+	Note      string     `json:"note,omitempty"`
+	GrantedAt time.Time  `json:"grantedAt"`
+	Balance   int64      `json:"balance" doc:"What the wallet held with it, by the use that was known then."`
+}
+
+const (
+	topUpsPath  = "/topups"
+	maxNote     = 256 // characters
+	maxLifetime = 100 * 365 * 24 * time.Hour
+	maxPriority = 1_000_000
+)
+
+// idempotencyKey is visible ASCII, quotes and all.
+var idempotencyKey = regexp.MustCompile(`^[!-~]{1,255}$`)
+
+func (s *Service) registerTopUps(api huma.API) {
+	tags := []string{"wallets"}
+	register(s, api, huma.Operation{OperationID: "create-topup", Method: http.MethodPost, Path: walletPath + topUpsPath, Tags: tags,
+		Summary: "Top up a wallet, once for each Idempotency-Key",
+		Description: "A repetition is answered as the first was, and grants nothing. 422 is the key with another request, 409 a repetition " +
+			"while the first is under way. In force on every gateway within milliseconds.",
+		DefaultStatus: http.StatusCreated}, reflect.TypeFor[NewTopUp](), s.createTopUp)
+	register(s, api, huma.Operation{OperationID: "get-topup", Method: http.MethodGet, Path: walletPath + topUpsPath + "/{topup}", Tags: tags,
+		Summary: "Get a top-up"}, nil, s.getTopUp)
+}
+
+// topUp is a request that has been checked.
+type topUp struct {
+	customer, metric, key string
+	grant                 wallet.Grant
+	note, actor           string
+	// sum is the SHA-256 of what is asked: repetitions have the same, however
+	// their JSON is written.
+	sum [sha256.Size]byte
+}
+
+func (s *Service) createTopUp(ctx context.Context, in *struct {
+	WalletInput
+	Key string `header:"Idempotency-Key" doc:"Required: 1 to 255 visible ASCII characters, a new one for each top-up of a customer."`
+}) (*document[TopUp], error) {
+	t, err := s.decodeTopUp(ctx, in.WalletInput, in.Key)
+	if err != nil {
+		return nil, err
+	}
+	known, mine := s.answers.await(ctx, t)
+	if known == nil {
+		if known, err = s.topUp(ctx, t); err != nil {
+			if mine {
+				s.answers.forget(ctx, t)
+			}
+			return nil, err
+		}
+		s.answers.keep(ctx, t, known)
+	}
+	if !known.answers(t) {
+		return nil, newProblem(http.StatusUnprocessableEntity, "idempotency-key-reused",
+			"the Idempotency-Key came before, with another request; a new top-up needs a new key")
+	}
+	return known.TopUp.document(), nil
+}
+
+// decodeTopUp reads and checks a request; nothing of it depends on what is stored.
+func (s *Service) decodeTopUp(ctx context.Context, in WalletInput, key string) (*topUp, error) {
+	var body NewTopUp
+	if p := decodeBody(callOf(ctx).body, &body); p != nil {
+		return nil, p
+	}
+	now := s.deps.Now().UTC().Truncate(time.Microsecond)
+	found := append(in.check(), body.check(now)...)
+	if !idempotencyKey.MatchString(key) {
+		found = append(found, FieldError{"header", "Idempotency-Key", "must be given, 1 to 255 visible ASCII characters: a new one for each top-up, the same to repeat it"})
+	}
+	if len(found) > 0 {
+		return nil, invalid(found...)
+	}
+	if body.ExpiresAt != nil { // as Postgres keeps it
+		*body.ExpiresAt = body.ExpiresAt.UTC().Truncate(time.Microsecond)
+	}
+	canonical, err := json.Marshal([]any{in.Metric, body})
+	if err != nil {
+		return nil, fmt.Errorf("encode top-up: %w", err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("make id of grant: %w", err)
+	}
+	t := &topUp{
+		customer: in.ID, metric: in.Metric, key: key, note: body.Note, actor: callOf(ctx).who.name, sum: sha256.Sum256(canonical),
+		grant: wallet.Grant{ID: "grant_" + id.String(), Amount: body.Amount, Priority: body.Priority, GrantedAt: now},
+	}
+	if body.ExpiresAt != nil {
+		t.grant.ExpiresAt = *body.ExpiresAt
+	}
+	return t, nil
+}
+
+func (n NewTopUp) check(now time.Time) (found []FieldError) {
+	add := func(field, message string) { found = append(found, FieldError{"body", field, message}) }
+	if n.Amount < 1 || n.Amount > wallet.MaxTotal {
+		add("amount", fmt.Sprintf("must be a whole number of units, 1 to %d", int64(wallet.MaxTotal)))
+	}
+	if n.Priority < -maxPriority || n.Priority > maxPriority {
+		add("priority", fmt.Sprintf("must be %d to %d", -maxPriority, maxPriority))
+	}
+	if utf8.RuneCountInString(n.Note) > maxNote || strings.ContainsFunc(n.Note, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		add("note", fmt.Sprintf("must be at most %d printable characters", maxNote))
+	}
+	// That it is not past is judged of what is no repetition.
+	if n.ExpiresAt != nil && n.ExpiresAt.After(now.Add(maxLifetime)) {
+		add("expiresAt", "must be within 100 years; leave it out for units that never expire")
+	}
+	return found
+}
+
+// document makes the answer of a top-up, the first one's and its repetitions'.
+func (t TopUp) document() *document[TopUp] {
+	in := WalletInput{ID: t.Customer, Metric: t.Metric}
+	return &document[TopUp]{Status: http.StatusCreated, Location: in.url() + topUpsPath + "/" + url.PathEscape(t.ID), Body: t}
+}
+
+func (s *Service) getTopUp(ctx context.Context, in *struct {
+	WalletInput
+	TopUp string `path:"topup" doc:"The id that the top-up was answered with."`
+}) (*struct{ Body TopUp }, error) {
+	e, ok, err := ledger.TopUp(ctx, s.deps.Pool, in.key(), in.TopUp)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, notFound()
+	}
+	return &struct{ Body TopUp }{TopUp{
+		ID: e.GrantID, Customer: in.ID, Metric: in.Metric, Amount: e.Amount, ExpiresAt: timeOrNull(e.ExpiresAt),
+		Priority: e.Priority, Note: e.Note, GrantedAt: e.At, Balance: e.Balance,
+	}}, nil
+}
