@@ -28,7 +28,7 @@ func TestDocsShowWhatIsSentAndAnswered(t *testing.T) {
 		t.Error("the page does not say how to send a token")
 	}
 	for id, says := range map[string][]string{
-		"create-rule":     {"Request body", "<code>limit.window</code>", "<code>subject.kind</code>", "string, required", "<code>201</code>", "<code>409</code>", "#schema-Rule", "required there: renewing"},
+		"create-rule":     {"Request body", "<code>limit.window</code>", "<code>subject.kind</code>", "string, required", "<code>201</code>", "<code>409</code>", "#schema-Rule", "Of quotas: renewing, the default"},
 		"put-service":     {"<code>upstreams[].url</code>", "list of objects, required", "<code>201</code>", "<code>412</code>", "If-None-Match"},
 		"patch-key":       {"active | blocked | revoked", "time (RFC 3339)", "403", "<code>428</code>"},
 		"delete-key":      {"<code>204</code>", "401", "PATCH"},
