@@ -25,8 +25,8 @@
 //     READONLY, CLUSTERDOWN, MASTERDOWN, and once the script's own WRONG_PERIOD
 //     and LATE, with what the answer said of Redis's clock.
 //   - A decision ends after a budget (Options.Budget) of silence in which this
-//     process ran, see waiting. That ends the wait, not the connection: the call goes on, and
-//     what it charged for a decision that left is given back.
+//     process ran, see waiting. That ends the wait, not the connection: the
+//     call goes on, and what it charged for a decision that left is given back.
 //   - A call charges nothing past its deadline by Redis's clock, which is
 //     guessed from answers; our own clock does not matter.
 //   - Counters of several slots are charged in each, and given back where
