@@ -25,6 +25,13 @@ func (b *Backoff) Next() time.Duration {
 	return 1 + rand.N(ceiling)
 }
 
+// After returns a delay as Next would after that many failures in a row, of
+// which the first is 1. For failures that are counted elsewhere.
+func (b Backoff) After(failures int) time.Duration {
+	b.failures = max(0, failures-1)
+	return b.Next()
+}
+
 // Reset forgets the failures: the attempt has succeeded.
 func (b *Backoff) Reset() { b.failures = 0 }
 

@@ -21,6 +21,23 @@ func TestDelaysStayBelowTheGrowingCeiling(t *testing.T) {
 	}
 }
 
+func TestDelayAfterFailuresCountedElsewhere(t *testing.T) {
+	b := Backoff{Min: 10 * time.Millisecond, Max: 70 * time.Millisecond}
+	for failures, ms := range map[int]time.Duration{0: 10, 1: 10, 2: 20, 3: 40, 4: 70, 1000: 70} {
+		longest := time.Duration(0)
+		for range 300 {
+			d := b.After(failures)
+			if d <= 0 || d > ms*time.Millisecond {
+				t.Fatalf("after %d failures: %v is not in (0, %v]", failures, d, ms*time.Millisecond)
+			}
+			longest = max(longest, d)
+		}
+		if longest < ms*time.Millisecond/2 {
+			t.Errorf("after %d failures: never above %v", failures, longest)
+		}
+	}
+}
+
 func TestDelaysAreSpread(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for range 50 {

@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/usagestore"
 	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
 	"github.com/sluice-platform/sluice/libs/usagestore/pgstore"
+	"github.com/sluice-platform/sluice/libs/webhook"
 	"github.com/sluice-platform/sluice/services/sluice/config"
 )
 
@@ -33,12 +34,16 @@ type clients struct {
 	redis  redis.UniversalClient
 	cache  redis.UniversalClient
 	usage  usagestore.Store
+	sender *webhook.Sender
 }
 
 // close closes what was built, after the last module has stopped.
 func (c *clients) close() error {
 	if c.pool != nil {
 		c.pool.Close()
+	}
+	if c.sender != nil {
+		c.sender.Close()
 	}
 	var errs []error
 	for _, client := range []redis.UniversalClient{c.redis, c.cache} {
@@ -50,6 +55,20 @@ func (c *clients) close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Webhooks signs, seals and sends: the control plane and the module that
+// delivers do so by one configuration.
+func (c *clients) Webhooks() (*webhook.Sender, error) {
+	if c.sender != nil {
+		return c.sender, nil
+	}
+	sender, err := webhook.New(c.cfg.Webhooks.Config, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make the sender of webhooks: %w", err)
+	}
+	c.sender = sender
+	return sender, nil
 }
 
 // Schema is the one module that migrates.

@@ -20,6 +20,10 @@ import (
 	"github.com/sluice-platform/sluice/services/sluice/dev"
 )
 
+// devSealingKey seals webhooks' secrets in development mode; as public as the
+// tokens.
+const devSealingKey = "dev:ZGV2ZWxvcG1lbnQtb25seS1rZXktb2YtMzItYnl0ZXM="
+
 // Tokens of development mode, public by their nature.
 const (
 	devAdmin    = "dev-admin"
@@ -136,6 +140,10 @@ func (f *devFlags) mode(seedToken string) map[string]any {
 		"gateway.store.budget": "100ms",
 		"demo.listen":          local(9000),
 		"usage.store":          config.UsagePostgres,
+		// To be tried with a receiver on this machine.
+		"webhooks.keys":      devSealingKey,
+		"webhooks.allow":     "127.0.0.0/8,::1/128",
+		"webhooks.allowHttp": true,
 	}
 	if f.elasticsearch != "" {
 		values["elasticsearch.url"], values["usage.store"] = f.elasticsearch, config.UsageElasticsearch

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-platform/sluice/services/keeper"
 	"github.com/sluice-platform/sluice/services/relay"
 	"github.com/sluice-platform/sluice/services/sluice/config"
+	"github.com/sluice-platform/sluice/services/webhooks"
 )
 
 // Names of modules that code refers to.
@@ -52,6 +53,7 @@ func table(cfg config.Config) []row {
 		{name: moduleGateway, target: moduleGateway, about: "decides and forwards requests (gateway.more adds instances)", new: newGateway(cfg.Gateway.Config)},
 		{name: "keeper", target: "keeper", about: "checkpoints quota use in Postgres", needs: []string{modulePostgres}, new: newKeeper},
 		{name: "indexer", target: "indexer", about: "makes usage events searchable", needs: searched, new: newIndexer},
+		{name: "webhooks", target: "webhooks", about: "delivers quota events to webhooks", needs: []string{modulePostgres}, new: newWebhooks},
 		{name: "demo", target: "demo", about: "a service to put behind the gateway", optional: true, new: newDemo},
 	}
 	for i, listen := range cfg.Gateway.More {
@@ -155,8 +157,13 @@ func newControlplane(c *clients, name string) (service.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	sender, err := c.Webhooks()
+	if err != nil {
+		return nil, err
+	}
 	room, err := controlplane.New(c.cfg.Controlplane, controlplane.Deps{
-		Pool: pool, Usage: usage, Redis: counters, KeyPrefix: c.cfg.Redis.Counters.KeyPrefix, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
+		Pool: pool, Usage: usage, Redis: counters, KeyPrefix: c.cfg.Redis.Counters.KeyPrefix, Webhooks: sender,
+		Log: c.log.With("module", name), Registerer: c.metricsOf(name),
 	})
 	return after{c.Schema(), room}, err
 }
@@ -228,6 +235,21 @@ func newIndexer(c *clients, name string) (service.Runner, error) {
 		return after{c.Schema(), room}, err
 	}
 	return room, err
+}
+
+func newWebhooks(c *clients, name string) (service.Runner, error) {
+	pool, err := c.Pool()
+	if err != nil {
+		return nil, err
+	}
+	sender, err := c.Webhooks()
+	if err != nil {
+		return nil, err
+	}
+	room, err := webhooks.New(c.cfg.Webhooks, webhooks.Deps{
+		Pool: pool, Sender: sender, Stream: c.cfg.Kafka, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
+	})
+	return after{c.Schema(), room}, err
 }
 
 func newDemo(c *clients, name string) (service.Runner, error) {

@@ -29,6 +29,7 @@ CREATE TABLE webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook, due_at, id) WHERE state = 'pending';
 CREATE INDEX webhook_deliveries_list ON webhook_deliveries (webhook, state, id);
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (state, created_at) WHERE state <> 'delivered';
 CREATE INDEX webhook_deliveries_created ON webhook_deliveries (created_at);
 
 -- Webhooks that answered 410 in a version of theirs. A later version, which is

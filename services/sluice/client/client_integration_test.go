@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
@@ -18,7 +19,9 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/migrate"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/usagestore/pgstore"
+	"github.com/sluice-platform/sluice/libs/webhook"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/controlplane"
@@ -35,7 +38,7 @@ type server struct {
 func newServer(t *testing.T) server {
 	t.Helper()
 	dsn := servertest.Postgres(t)
-	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "usage"); err != nil {
+	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "usage", "webhooks"); err != nil {
 		t.Fatal(err)
 	}
 	pool, err := pgxpool.New(t.Context(), dsn)
@@ -48,7 +51,15 @@ func newServer(t *testing.T) server {
 	cfg.Listen = "127.0.0.1:0"
 	cfg.Tokens = []controlplane.Token{{Name: "test", Role: controlplane.RoleAdmin, SHA256: hex.EncodeToString(sum[:])}}
 	store := pgstore.New(pool)
-	s, err := controlplane.New(cfg, controlplane.Deps{Pool: pool, Usage: store})
+	hooks := webhook.DefaultConfig()
+	hooks.Keys = []service.Secret{service.Secret("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))}
+	hooks.Allow, hooks.AllowHTTP = []string{"127.0.0.0/8"}, true
+	sender, err := webhook.New(hooks, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sender.Close)
+	s, err := controlplane.New(cfg, controlplane.Deps{Pool: pool, Usage: store, Webhooks: sender})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ func Commands() []*cobra.Command {
 		cacheCommand(),
 		walletsCommand(),
 		topUpsCommand(),
+		webhooksCommand(),
 		usageCommand(),
 		decisionCommand(),
 		explainCommand(),

@@ -98,7 +98,7 @@ func (c Config) check() []error {
 			is.errs = append(is.errs, errors.New("kafka."+line))
 		}
 	}
-	for _, room := range []interface{ Check() error }{c.Controlplane, c.Relay, c.Gateway.Config, c.Keeper, c.Indexer} {
+	for _, room := range []interface{ Check() error }{c.Controlplane, c.Relay, c.Gateway.Config, c.Keeper, c.Indexer, c.Webhooks} {
 		is.room(room.Check())
 	}
 	return is.errs

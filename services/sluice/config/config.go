@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-platform/sluice/services/indexer"
 	"github.com/sluice-platform/sluice/services/keeper"
 	"github.com/sluice-platform/sluice/services/relay"
+	"github.com/sluice-platform/sluice/services/webhooks"
 )
 
 // Config is all of it, a section for each shared client and each room.
@@ -29,6 +30,7 @@ type Config struct {
 	Gateway       Gateway             `koanf:"gateway"`
 	Keeper        keeper.Config       `koanf:"keeper"`
 	Indexer       indexer.Config      `koanf:"indexer"`
+	Webhooks      webhooks.Config     `koanf:"webhooks"`
 	Demo          demo.Config         `koanf:"demo"`
 }
 
@@ -51,7 +53,7 @@ type Stop struct {
 	Timeout    time.Duration `koanf:"timeout" doc:"Longest wait for each module to stop."`
 }
 
-// Postgres is the database of truth; controlplane, relay and keeper use it,
+// Postgres is the database of truth; controlplane, relay, keeper and webhooks use it,
 // and the usage store where it is chosen.
 type Postgres struct {
 	URL      service.Secret `koanf:"url" doc:"Connection URL, postgres://user:password@host:port/database?sslmode=…; its user may create tables and replicate." form:"url"`
@@ -124,6 +126,7 @@ func Default() Config {
 		Gateway:       Gateway{Config: gateway.DefaultConfig()},
 		Keeper:        keeper.DefaultConfig(),
 		Indexer:       indexer.DefaultConfig(),
+		Webhooks:      webhooks.DefaultConfig(),
 		Demo:          demo.DefaultConfig(),
 	}
 }

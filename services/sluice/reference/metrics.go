@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-platform/sluice/services/indexer"
 	"github.com/sluice-platform/sluice/services/keeper"
 	"github.com/sluice-platform/sluice/services/relay"
+	"github.com/sluice-platform/sluice/services/webhooks"
 )
 
 // origins are all that register metrics of ours, in the order of the document.
@@ -37,6 +38,7 @@ var origins = []struct {
 	{"gateway", "", always(gateway.RegisterMetrics)},
 	{"keeper", "", always(keeper.RegisterMetrics)},
 	{"indexer", "", always(indexer.RegisterMetrics)},
+	{"webhooks", "", always(webhooks.RegisterMetrics)},
 	{"demo", "", always(demo.RegisterMetrics)},
 	{"tables and groups", "Of each room that reads Kafka (libs/stream).", always(stream.RegisterMetrics)},
 	{"tokens", "Of each gateway with issuers of tokens (libs/jwt).", jwt.RegisterMetrics},

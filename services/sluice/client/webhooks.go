@@ -1,0 +1,184 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+// hook is what the API shows of a webhook.
+type hook struct {
+	ID          string   `json:"id,omitempty"`
+	Version     int64    `json:"version,omitempty"`
+	URL         string   `json:"url"`
+	Description string   `json:"description,omitempty"`
+	EventTypes  []string `json:"eventTypes,omitempty"`
+	TenantID    string   `json:"tenantId,omitempty"`
+	Enabled     *bool    `json:"enabled,omitempty"`
+	Status      string   `json:"status,omitempty"`
+}
+
+// webhookDelivery is what the API shows of an event on its way.
+type webhookDelivery struct {
+	ID        int64  `json:"id"`
+	EventID   string `json:"eventId"`
+	EventType string `json:"eventType"`
+	EventTime string `json:"eventTime"`
+	State     string `json:"state"`
+	Attempts  int    `json:"attempts"`
+	DueAt     string `json:"dueAt,omitempty"`
+	GiveUpAt  string `json:"giveUpAt"`
+	Status    *int   `json:"status,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+	// The rest is for JSON alone.
+	AttemptedAt string `json:"attemptedAt,omitempty"`
+	CreatedAt   string `json:"createdAt"`
+}
+
+const (
+	webhooksPath = "/v1/webhooks"
+	oneWebhook   = "the ID of a webhook"
+	keepSecret   = "keep the secret: it is shown this once"
+)
+
+func webhookPath(id string) string { return webhooksPath + "/" + url.PathEscape(id) }
+
+func webhooksCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "webhooks", Short: "Create, test and repair webhooks", SilenceUsage: true}
+	c := &connection{}
+	c.addFlags(cmd)
+	return withSubcommands(cmd, createWebhookCommand(c), listWebhooksCommand(c), deleteWebhookCommand(c), rotateWebhookCommand(c),
+		testWebhookCommand(c), listDeliveriesCommand(c), redeliverCommand(c))
+}
+
+func createWebhookCommand(c *connection) *cobra.Command {
+	var w hook
+	cmd := &cobra.Command{
+		Use: "create URL", Short: "Create a webhook, and print its secret this once", Args: exactly(1, "a URL"),
+		Example: "  sluice webhooks create https://example.com/hooks/sluice --tenant acme",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w.URL = args[0]
+			if err := printJSON(cmd, c, call{method: http.MethodPost, path: webhooksPath, body: w}); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), keepSecret)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&w.Description, "description", "", "for people")
+	cmd.Flags().StringVar(&w.TenantID, "tenant", "", "only events of this tenant")
+	cmd.Flags().StringSliceVar(&w.EventTypes, "type", nil, "only events of this type; may be repeated")
+	return cmd
+}
+
+func listWebhooksCommand(c *connection) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List webhooks", Args: cobra.NoArgs,
+		Example: "  sluice webhooks list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			items, err := all[hook](cmd.Context(), c, webhooksPath, url.Values{}, 0)
+			if err != nil {
+				return err
+			}
+			columns := []string{"ID", "STATUS", "TENANT", "URL", "DESCRIPTION"}
+			return show(cmd.OutOrStdout(), output, items, columns, func(w hook) []string {
+				return []string{w.ID, w.Status, firstOf(w.TenantID, "any"), w.URL, w.Description}
+			})
+		},
+	}
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func deleteWebhookCommand(c *connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ID...", Short: "Delete webhooks, and all that waits for them", Args: some("the ID of a webhook, or several"),
+		Example: "  sluice webhooks delete wh_5f2c0a6e-…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, id := range args {
+				err := c.do(cmd.Context(), call{method: http.MethodDelete, path: webhookPath(id), header: map[string]string{"If-Match": "*"}})
+				if err != nil {
+					return fmt.Errorf("delete webhook %q: %w", id, err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "deleted webhook %s\n", id)
+			}
+			return nil
+		},
+	}
+}
+
+func rotateWebhookCommand(c *connection) *cobra.Command {
+	var keep int
+	cmd := &cobra.Command{
+		Use: "rotate ID", Short: "Make a new secret, and print it this once", Args: exactly(1, oneWebhook),
+		Example: "  sluice webhooks rotate wh_5f2c0a6e-… --keep-hours 48",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := webhookPath(args[0]) + "/secret?keepHours=" + strconv.Itoa(keep)
+			if err := printJSON(cmd, c, call{method: http.MethodPost, path: path}); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), keepSecret)
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&keep, "keep-hours", 24, "how long the former secret goes on signing beside it")
+	return cmd
+}
+
+func testWebhookCommand(c *connection) *cobra.Command {
+	return &cobra.Command{
+		Use: "test ID", Short: "Send a test event now, and print what the endpoint answers", Args: exactly(1, oneWebhook),
+		Example: "  sluice webhooks test wh_5f2c0a6e-…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return printJSON(cmd, c, call{method: http.MethodPost, path: webhookPath(args[0]) + "/test"})
+		},
+	}
+}
+
+func listDeliveriesCommand(c *connection) *cobra.Command {
+	var state, output string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "deliveries ID", Short: "List what a webhook was sent, the newest first", Args: exactly(1, oneWebhook),
+		Example: "  sluice webhooks deliveries wh_5f2c0a6e-… --state dead",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			query := url.Values{}
+			if state != "" {
+				query.Set("state", state)
+			}
+			items, err := all[webhookDelivery](cmd.Context(), c, webhookPath(args[0])+"/deliveries", query, limit)
+			if err != nil {
+				return err
+			}
+			columns := []string{"ID", "STATE", "ATTEMPTS", "EVENT", "TIME", "REASON"}
+			return show(cmd.OutOrStdout(), output, items, columns, func(d webhookDelivery) []string {
+				return []string{strconv.FormatInt(d.ID, 10), d.State, strconv.Itoa(d.Attempts), d.EventID, d.EventTime, d.Reason}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "only pending, delivered or dead ones")
+	cmd.Flags().IntVar(&limit, "limit", 100, "how many at most")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func redeliverCommand(c *connection) *cobra.Command {
+	var delivery int64
+	cmd := &cobra.Command{
+		Use: "redeliver ID", Short: "Deliver all dead letters of a webhook once more, or one delivery", Args: exactly(1, oneWebhook),
+		Example: "  sluice webhooks redeliver wh_5f2c0a6e-…",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := webhookPath(args[0]) + "/redeliver"
+			if delivery != 0 {
+				path = fmt.Sprintf("%s/deliveries/%d/redeliver", webhookPath(args[0]), delivery)
+			}
+			return printJSON(cmd, c, call{method: http.MethodPost, path: path})
+		},
+	}
+	cmd.Flags().Int64Var(&delivery, "delivery", 0, "only this delivery, by its ID; also one that was delivered")
+	return cmd
+}
