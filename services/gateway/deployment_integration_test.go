@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/stream"
@@ -212,7 +213,11 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	redisstore.Configure(options, cfg.Store.Timeout)
 	client := redis.NewUniversalClient(options)
 	stopKeeping := keepWhole(d.t, client, keyPrefix)
-	s, err := New(cfg, Deps{Redis: client, Stream: d.stream, Log: d.logger(), Now: d.now, Registerer: d.registerer})
+	cfg.Cache.KeyPrefix = keyPrefix + "cache:"
+	caching := &redis.UniversalOptions{Addrs: []string{redisAddr}}
+	cache.ConfigureRedis(caching, time.Second)
+	answers := redis.NewUniversalClient(caching)
+	s, err := New(cfg, Deps{Redis: client, Cache: answers, Stream: d.stream, Log: d.logger(), Now: d.now, Registerer: d.registerer})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -223,7 +228,7 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 		cancel()
 		err := <-ended
 		stopKeeping()
-		return errors.Join(err, client.Close())
+		return errors.Join(err, client.Close(), answers.Close())
 	})
 	d.t.Cleanup(func() {
 		if err := stop(); err != nil {
