@@ -82,8 +82,11 @@ func (v *validator) calendar(p sales.Plan) bool {
 
 // calendarOf is the calendar a plan is invoiced by.
 func calendarOf(p sales.Plan, c sales.Customer) (period.Calendar, error) {
-	return period.New(period.Spec{Unit: p.Period, Zone: cmp.Or(p.Timezone, c.Timezone), AnchorDay: p.AnchorDay, WeekStart: p.WeekStart})
+	return period.New(period.Spec{Unit: p.Period, Zone: Zone(p, c), AnchorDay: p.AnchorDay, WeekStart: p.WeekStart})
 }
+
+// Zone is the name of the zone that a plan's periods are cut in for a customer.
+func Zone(p sales.Plan, c sales.Customer) string { return cmp.Or(p.Timezone, c.Timezone, "UTC") }
 
 // PeriodAt returns the period of a plan that holds at, for a customer: what is
 // invoiced at once, and with whose end a subscription that is cancelled ends.

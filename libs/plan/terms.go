@@ -42,9 +42,9 @@ func TermsAt(s sales.Subscription, c sales.Customer, plans map[Version]sales.Pla
 		if !ok {
 			return t, fmt.Errorf("subscription %s: no version %d of plan %s", s.ID, p.PlanVersion, p.Plan)
 		}
-		history[i] = phase{from: p.From, rules: rulesOf(version, c, s.ID)}
+		history[i] = phase{from: p.From, rules: Rules(version, c, s.ID)}
 		if i == len(s.Phases)-1 {
-			t.Rules = rulesOf(version, c, s.ID)
+			t.Rules = Rules(version, c, s.ID)
 			if version.Proration == sales.ProrationDays {
 				if err := t.prorate(s, history, now); err != nil {
 					return t, err
@@ -58,7 +58,9 @@ func TermsAt(s sales.Subscription, c sales.Customer, plans map[Version]sales.Pla
 	return t, nil
 }
 
-func rulesOf(p sales.Plan, c sales.Customer, subscription string) []rules.Rule {
+// Rules are what a plan's templates are for a customer's subscription, in their
+// order, normalized. The plan and customer must be valid.
+func Rules(p sales.Plan, c sales.Customer, subscription string) []rules.Rule {
 	out := make([]rules.Rule, len(p.Rules))
 	for i, template := range p.Rules {
 		out[i] = ruleOf(p, template, c, subscription)
