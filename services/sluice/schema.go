@@ -17,7 +17,7 @@ import (
 // migrations are the folders of schemas/postgres, outbox first: the rooms'
 // tables are written together with it. Any process that needs Postgres brings
 // all of them up, so that rooms may start in any order and on any machine.
-var migrations = []string{"outbox", "controlplane", "keeper", "usage", "webhooks"}
+var migrations = []string{"outbox", "controlplane", "keeper", "billing", "usage", "webhooks"}
 
 // schema is the module that brings the database's schema up, however long
 // Postgres takes to come.

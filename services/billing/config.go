@@ -1,0 +1,60 @@
+package billing
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Config configures the job.
+type Config struct {
+	Every time.Duration `koanf:"every" doc:"How often invoices are worked out anew."`
+	Grace time.Duration `koanf:"grace" doc:"How long after its period an invoice stays a draft that follows late usage; what comes later is a correction on the next one."`
+}
+
+// DefaultConfig returns the defaults.
+func DefaultConfig() Config {
+	// 72 h: as long as a period's counters are kept after its end.
+	return Config{Every: time.Minute, Grace: 72 * time.Hour}
+}
+
+// Check returns what New would refuse of the configuration, nil without anything.
+func (c Config) Check() error {
+	switch {
+	case c.Every <= 0:
+		return errors.New("billing.every must be positive")
+	case c.Grace < 0 || c.Grace > 90*24*time.Hour:
+		return errors.New("billing.grace must be 0 to 2160h")
+	}
+	return nil
+}
+
+// Deps are what the room uses.
+type Deps struct {
+	// Pool is of a user who may read the tables of controlplane and keeper and
+	// write those of billing. It stays the caller's.
+	Pool *pgxpool.Pool
+	// Log, Registerer and Now may be nil.
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+}
+
+func (d *Deps) complete() error {
+	if d.Pool == nil {
+		return errors.New("billing: no Postgres pool given")
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Registerer == nil {
+		d.Registerer = prometheus.NewRegistry()
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return nil
+}
