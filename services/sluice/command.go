@@ -36,7 +36,7 @@ func NewCommand() *cobra.Command {
 		// Completion scripts are cobra's own business and not documented here.
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(newRun(), newDev(), newConfig(), newHealthcheck(), newVersion())
+	root.AddCommand(newRun(), newDev(), newConfig(), newReconcile(), newHealthcheck(), newVersion())
 	root.AddCommand(client.Commands()...)
 	return root
 }
