@@ -35,6 +35,10 @@ func (noUsage) Get(context.Context, string) (usage.Event, error) {
 	return usage.Event{}, usagestore.ErrNotFound
 }
 
+func (noUsage) Days(context.Context, usagestore.DaysQuery) ([]usagestore.DaySum, error) {
+	return nil, nil
+}
+
 func testConfig() controlplane.Config {
 	cfg := controlplane.DefaultConfig()
 	cfg.Listen = "127.0.0.1:0"

@@ -84,7 +84,7 @@ const (
 // statement. Checkpoints are narrowed to periods that may be running ($3) and to
 // counters of the tenant itself.
 const quotasSQL = `WITH page AS MATERIALIZED (
-		SELECT key, document FROM customers WHERE document IS NOT NULL AND key > $1 ORDER BY key LIMIT $2)
+		SELECT key, document FROM customers WHERE document IS NOT NULL AND (key > $1 AND $4 OR key = $1 AND NOT $4) ORDER BY key LIMIT $2)
 	SELECT 0 AS what, key COLLATE "C" AS key, document::text AS document, 0 AS consumed, 0 AS refunded, 0 AS forfeited FROM page
 	UNION ALL SELECT 1, document->'subject'->>'value', document::text, 0, 0, 0 FROM rules
 		WHERE document->'subject'->>'kind' = 'tenant' AND document->'subject'->>'value' IN (SELECT key COLLATE "default" FROM page UNION ALL SELECT '*')
@@ -95,18 +95,28 @@ const quotasSQL = `WITH page AS MATERIALIZED (
 		ON c.tenant = page.key COLLATE "default" AND c.period = ANY($3) AND strpos(c.counter, '}:t::') > 0
 	ORDER BY 1, 2`
 
+// customersAndQuotas reads the page of customers after a key.
 func (s *store) customersAndQuotas(ctx context.Context, after string, most int) (quotaPage, error) {
+	return s.quotaPage(ctx, after, most, true)
+}
+
+// customerAndQuotas reads a page of one customer, or of none.
+func (s *store) customerAndQuotas(ctx context.Context, id string) (quotaPage, error) {
+	return s.quotaPage(ctx, id, 1, false)
+}
+
+func (s *store) quotaPage(ctx context.Context, key string, most int, following bool) (quotaPage, error) {
 	page := quotaPage{rules: map[string][]*rule.Compiled{}, overrides: map[string][]*rule.CompiledOverride{}, checkpoints: map[string]redisstore.Totals{}}
 	// A prepaid counter has no period.
-	rows, err := s.pool.Query(ctx, quotasSQL, after, most, append(period.RunningIDs(s.now()), ""))
+	rows, err := s.pool.Query(ctx, quotasSQL, key, most, append(period.RunningIDs(s.now()), ""), following)
 	if err != nil {
 		return page, fmt.Errorf("list customers: %w", err)
 	}
 	var what int
-	var key, document string
+	var name, document string
 	var totals redisstore.Totals
-	_, err = pgx.ForEachRow(rows, []any{&what, &key, &document, &totals.Consumed, &totals.Refunded, &totals.Forfeited}, func() error {
-		return page.add(what, key, []byte(document), totals)
+	_, err = pgx.ForEachRow(rows, []any{&what, &name, &document, &totals.Consumed, &totals.Refunded, &totals.Forfeited}, func() error {
+		return page.add(what, name, []byte(document), totals)
 	})
 	if err != nil {
 		return page, fmt.Errorf("list customers: %w", err)

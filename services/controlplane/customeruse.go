@@ -14,6 +14,7 @@ import (
 // Use is what a tenant has used of a quota in the running period.
 type Use struct {
 	Metric    string    `json:"metric"`
+	Counter   string    `json:"counter" doc:"The counter with its period, as usage events name it."`
 	Rule      string    `json:"rule" doc:"The rule that says the limit; of several on the counter the one with the widest scope."`
 	Period    UsePeriod `json:"period"`
 	Consumed  int64     `json:"consumed" doc:"Units charged."`
@@ -104,7 +105,7 @@ func (s *Service) counted(ctx context.Context, quotas []quotaOf) []redisstore.To
 
 func (q *quotaOf) use(t redisstore.Totals, source string) Use {
 	u := Use{
-		Metric: q.match.Rule.Metric, Rule: q.match.Rule.ID, Period: UsePeriod{ID: q.bounds.ID}, Source: source,
+		Metric: q.match.Rule.Metric, Counter: q.key, Rule: q.match.Rule.ID, Period: UsePeriod{ID: q.bounds.ID}, Source: source,
 		Consumed: t.Consumed, Refunded: t.Refunded, Forfeited: t.Forfeited, Carried: t.Carried,
 	}
 	if !q.bounds.Endless() {

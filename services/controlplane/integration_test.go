@@ -33,7 +33,7 @@ func newWorld(t *testing.T) world {
 func newWorldWith(t *testing.T, deps controlplane.Deps) world {
 	t.Helper()
 	dsn := servertest.Postgres(t)
-	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "webhooks"); err != nil {
+	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "webhooks", "billing"); err != nil {
 		t.Fatal(err)
 	}
 	db, err := pgx.Connect(t.Context(), dsn)

@@ -27,6 +27,9 @@ type UsageReader interface {
 	Search(ctx context.Context, q usagestore.Query) (usagestore.Page, error)
 	// Get returns one event, or usagestore.ErrNotFound.
 	Get(ctx context.Context, id string) (usage.Event, error)
+	// Days sums charges by day and counter; usagestore.ErrBadQuery for a span
+	// that is none.
+	Days(ctx context.Context, q usagestore.DaysQuery) ([]usagestore.DaySum, error)
 }
 
 // Deps are what the room is handed. Pool and Usage are required.
@@ -44,6 +47,8 @@ type Deps struct {
 	// Webhooks seals webhooks' secrets and tests a webhook; nil can seal none, so
 	// that none can be created.
 	Webhooks *webhook.Sender
+	// Portal makes links to the customer portal, where there is one.
+	Portal Portal
 	// Log, Registerer and Now default to slog.Default, a registry of its own
 	// and time.Now.
 	Log        *slog.Logger

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/ticket"
 	"github.com/sluice-platform/sluice/libs/usagestore"
 	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
 	"github.com/sluice-platform/sluice/libs/usagestore/pgstore"
@@ -35,6 +36,8 @@ type clients struct {
 	cache  redis.UniversalClient
 	usage  usagestore.Store
 	sender *webhook.Sender
+
+	tickets *ticket.File
 }
 
 // close closes what was built, after the last module has stopped.
@@ -69,6 +72,22 @@ func (c *clients) Webhooks() (*webhook.Sender, error) {
 	}
 	c.sender = sender
 	return sender, nil
+}
+
+// Tickets keeps the keys that links to the portal are signed with.
+func (c *clients) Tickets() (*ticket.File, error) {
+	if c.tickets != nil {
+		return c.tickets, nil
+	}
+	if c.cfg.Portal.KeysFile == "" {
+		return nil, errors.New("portal.keysFile is empty: name a file with a key a line, its id and 32 random bytes in base64 (openssl rand -base64 32)")
+	}
+	file, err := ticket.OpenFile(c.cfg.Portal.KeysFile, 0, c.log.With("module", moduleTickets))
+	if err != nil {
+		return nil, fmt.Errorf("portal.keysFile: %w", err)
+	}
+	c.tickets = file
+	return c.tickets, nil
 }
 
 // Schema is the one module that migrates.

@@ -104,6 +104,12 @@ func (f *devFlags) run(cmd *cobra.Command) (err error) {
 		fmt.Fprintf(cmd.OutOrStdout(), "discarded the PostgreSQL data in %s: they belonged to a data folder that was deleted\n", dir)
 	}
 
+	if !loaded.Given("portal.keysFile") {
+		if err := dev.MakeTicketKeys(folder.Path); err != nil {
+			return err
+		}
+	}
+
 	fmt.Fprintln(cmd.OutOrStdout(), "starting servers …")
 	servers, err := dev.StartServers(cmd.Context(), options)
 	if err != nil {
@@ -139,6 +145,11 @@ func (f *devFlags) mode(seedToken string) map[string]any {
 		// there is not away.
 		"gateway.store.budget": "100ms",
 		"demo.listen":          local(9000),
+		"portal.listen":        local(8090),
+		"portal.url":           "http://" + local(8090),
+		"portal.api.url":       "http://" + local(8088),
+		"portal.api.token":     devReadonly,
+		"portal.keysFile":      dev.TicketKeys(f.data),
 		"usage.store":          config.UsagePostgres,
 		// To be tried with a receiver on this machine.
 		"webhooks.keys":      devSealingKey,
@@ -196,6 +207,7 @@ func (f *devFlags) ports(cfg config.Config, o dev.ServerOptions) []dev.Port {
 		{Owner: "gateway", Addr: cfg.Gateway.Listen, Change: "--set gateway.listen=HOST:PORT"},
 		{Owner: "control plane", Addr: cfg.Controlplane.Listen, Change: "--set controlplane.listen=HOST:PORT"},
 		{Owner: "admin port", Addr: cfg.Admin.Listen, Change: "--set admin.listen=HOST:PORT"},
+		{Owner: "portal", Addr: cfg.Portal.Listen, Change: "--set portal.listen=HOST:PORT"},
 		{Owner: "demo service", Addr: cfg.Demo.Listen, Change: "--set demo.listen=HOST:PORT"},
 	}
 	for _, addr := range cfg.Gateway.More {
@@ -280,6 +292,7 @@ func guide(cfg config.Config, servers *dev.Servers, folder string, took time.Dur
 	}
 	lines = append(lines,
 		dev.Line{Name: "control plane", Addr: "http://" + cfg.Controlplane.Listen, About: "REST API; read it at /docs"},
+		dev.Line{Name: "portal", Addr: "http://" + cfg.Portal.Listen, About: "opened by links: POST /v1/customers/ID/portal-links"},
 		dev.Line{Name: "admin", Addr: "http://" + cfg.Admin.Listen, About: "/metrics /healthz /readyz /debug/pprof/"},
 		dev.Line{Name: "demo service", Addr: "http://" + cfg.Demo.Listen, About: "GET /stats says how many requests arrived"},
 	)

@@ -11,11 +11,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/libs/service"
+	"github.com/sluice-platform/sluice/services/billing"
 	"github.com/sluice-platform/sluice/services/controlplane"
 	"github.com/sluice-platform/sluice/services/demo"
 	"github.com/sluice-platform/sluice/services/gateway"
 	"github.com/sluice-platform/sluice/services/indexer"
 	"github.com/sluice-platform/sluice/services/keeper"
+	"github.com/sluice-platform/sluice/services/portal"
 	"github.com/sluice-platform/sluice/services/relay"
 	"github.com/sluice-platform/sluice/services/sluice/config"
 	"github.com/sluice-platform/sluice/services/webhooks"
@@ -26,6 +28,7 @@ const (
 	targetAll      = "all"
 	modulePostgres = "postgres"
 	moduleGateway  = "gateway"
+	moduleTickets  = "tickets"
 )
 
 // row is one module of the table.
@@ -46,14 +49,22 @@ func table(cfg config.Config) []row {
 	if cfg.Usage.Store == config.UsagePostgres {
 		searched = []string{modulePostgres}
 	}
+	administers := []string{modulePostgres}
+	hasPortal := cfg.Portal.KeysFile != ""
+	if hasPortal {
+		administers = append(administers, moduleTickets)
+	}
 	rows := []row{
 		{name: modulePostgres, about: "schema of the database", new: newPostgres},
-		{name: "controlplane", target: "controlplane", about: "REST API for rules, catalog, keys, usage", needs: []string{modulePostgres}, new: newControlplane},
+		{name: moduleTickets, about: "keys of the portal's links", new: newTickets},
+		{name: "controlplane", target: "controlplane", about: "REST API for rules, catalog, keys, customers, usage", needs: administers, new: newControlplane},
 		{name: "relay", target: "relay", about: "carries what was written from Postgres to Kafka", needs: []string{modulePostgres}, new: newRelay},
 		{name: moduleGateway, target: moduleGateway, about: "decides and forwards requests (gateway.more adds instances)", new: newGateway(cfg.Gateway.Config)},
 		{name: "keeper", target: "keeper", about: "checkpoints quota use in Postgres", needs: []string{modulePostgres}, new: newKeeper},
+		{name: "billing", target: "billing", about: "works out invoices", needs: []string{modulePostgres}, new: newBilling},
 		{name: "indexer", target: "indexer", about: "makes usage events searchable", needs: searched, new: newIndexer},
 		{name: "webhooks", target: "webhooks", about: "delivers quota events to webhooks", needs: []string{modulePostgres}, new: newWebhooks},
+		{name: "portal", target: "portal", about: "shows customers their use and invoices (needs portal.keysFile)", needs: []string{moduleTickets}, optional: !hasPortal, new: newPortal},
 		{name: "demo", target: "demo", about: "a service to put behind the gateway", optional: true, new: newDemo},
 	}
 	for i, listen := range cfg.Gateway.More {
@@ -161,11 +172,31 @@ func newControlplane(c *clients, name string) (service.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	links := controlplane.Portal{URL: c.cfg.Portal.URL}
+	if c.cfg.Portal.KeysFile != "" {
+		tickets, err := c.Tickets()
+		if err != nil {
+			return nil, err
+		}
+		links.Keys = tickets.Keys()
+	}
 	room, err := controlplane.New(c.cfg.Controlplane, controlplane.Deps{
-		Pool: pool, Usage: usage, Redis: counters, KeyPrefix: c.cfg.Redis.Counters.KeyPrefix, Webhooks: sender,
+		Pool: pool, Usage: usage, Redis: counters, KeyPrefix: c.cfg.Redis.Counters.KeyPrefix, Portal: links, Webhooks: sender,
 		Log: c.log.With("module", name), Registerer: c.metricsOf(name),
 	})
 	return after{c.Schema(), room}, err
+}
+
+func newTickets(c *clients, _ string) (service.Runner, error) { return c.Tickets() }
+
+func newPortal(c *clients, name string) (service.Runner, error) {
+	tickets, err := c.Tickets()
+	if err != nil {
+		return nil, err
+	}
+	return portal.New(c.cfg.Portal, portal.Deps{
+		Keys: tickets.Keys(), Log: c.log.With("module", name), Registerer: c.metricsOf(name),
+	})
 }
 
 func newRelay(c *clients, name string) (service.Runner, error) {
@@ -219,6 +250,17 @@ func newKeeper(c *clients, name string) (service.Runner, error) {
 	}
 	room, err := keeper.New(c.cfg.Keeper, keeper.Deps{
 		Pool: pool, Stream: c.cfg.Kafka, Redis: client, KeyPrefix: c.cfg.Redis.Counters.KeyPrefix, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
+	})
+	return after{c.Schema(), room}, err
+}
+
+func newBilling(c *clients, name string) (service.Runner, error) {
+	pool, err := c.Pool()
+	if err != nil {
+		return nil, err
+	}
+	room, err := billing.New(c.cfg.Billing, billing.Deps{
+		Pool: pool, Log: c.log.With("module", name), Registerer: c.metricsOf(name),
 	})
 	return after{c.Schema(), room}, err
 }

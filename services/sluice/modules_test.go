@@ -47,8 +47,8 @@ func TestTargetsAreRowsAndWhatTheyNeed(t *testing.T) {
 		targets []string
 		want    []string
 	}{
-		{"all", config.Default(), []string{"all"}, []string{"postgres", "controlplane", "relay", "gateway", "keeper", "indexer", "webhooks"}},
-		{"all and an optional one", config.Default(), []string{"all", "demo"}, []string{"postgres", "controlplane", "relay", "gateway", "keeper", "indexer", "webhooks", "demo"}},
+		{"all", config.Default(), []string{"all"}, []string{"postgres", "controlplane", "relay", "gateway", "keeper", "billing", "indexer", "webhooks"}},
+		{"all and an optional one", config.Default(), []string{"all", "demo"}, []string{"postgres", "controlplane", "relay", "gateway", "keeper", "billing", "indexer", "webhooks", "demo"}},
 		{"the gateway needs no Postgres", inPostgres, []string{"gateway"}, []string{"gateway"}},
 		{"more gateways", threeGateways, []string{"gateway"}, []string{"gateway", "gateway-2", "gateway-3"}},
 		{"relay", config.Default(), []string{"relay"}, []string{"postgres", "relay"}},
@@ -73,7 +73,7 @@ func TestTargetsAreRowsAndWhatTheyNeed(t *testing.T) {
 func TestUnknownTargetsAreNamed(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string]string{
-		"gatway":   "--target gatway: no such module: give all, or some of controlplane, relay, gateway, keeper, indexer, webhooks, demo",
+		"gatway":   "--target gatway: no such module: give all, or some of controlplane, relay, gateway, keeper, billing, indexer, webhooks, portal, demo",
 		"postgres": "--target postgres: no such module",
 		"":         "no such module",
 	} {

@@ -98,7 +98,7 @@ func (c Config) check() []error {
 			is.errs = append(is.errs, errors.New("kafka."+line))
 		}
 	}
-	for _, room := range []interface{ Check() error }{c.Controlplane, c.Relay, c.Gateway.Config, c.Keeper, c.Indexer, c.Webhooks} {
+	for _, room := range []interface{ Check() error }{c.Controlplane, c.Relay, c.Gateway.Config, c.Keeper, c.Billing, c.Indexer, c.Webhooks, c.Portal} {
 		is.room(room.Check())
 	}
 	return is.errs

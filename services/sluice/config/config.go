@@ -6,11 +6,13 @@ import (
 	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/libs/usagestore/elastic"
+	"github.com/sluice-platform/sluice/services/billing"
 	"github.com/sluice-platform/sluice/services/controlplane"
 	"github.com/sluice-platform/sluice/services/demo"
 	"github.com/sluice-platform/sluice/services/gateway"
 	"github.com/sluice-platform/sluice/services/indexer"
 	"github.com/sluice-platform/sluice/services/keeper"
+	"github.com/sluice-platform/sluice/services/portal"
 	"github.com/sluice-platform/sluice/services/relay"
 	"github.com/sluice-platform/sluice/services/webhooks"
 )
@@ -29,8 +31,10 @@ type Config struct {
 	Relay         relay.Config        `koanf:"relay"`
 	Gateway       Gateway             `koanf:"gateway"`
 	Keeper        keeper.Config       `koanf:"keeper"`
+	Billing       billing.Config      `koanf:"billing"`
 	Indexer       indexer.Config      `koanf:"indexer"`
 	Webhooks      webhooks.Config     `koanf:"webhooks"`
+	Portal        portal.Config       `koanf:"portal"`
 	Demo          demo.Config         `koanf:"demo"`
 }
 
@@ -125,6 +129,8 @@ func Default() Config {
 		Relay:         relay.DefaultConfig(),
 		Gateway:       Gateway{Config: gateway.DefaultConfig()},
 		Keeper:        keeper.DefaultConfig(),
+		Billing:       billing.DefaultConfig(),
+		Portal:        portal.DefaultConfig(),
 		Indexer:       indexer.DefaultConfig(),
 		Webhooks:      webhooks.DefaultConfig(),
 		Demo:          demo.DefaultConfig(),

@@ -16,20 +16,21 @@ const (
 	folderRedis    = "redis"
 	folderKafka    = "kafka"
 	folderSpool    = "spool"
+	fileTickets    = "ticket-keys"
 )
 
 // Spool is the gateway's folder below a data folder; a second gateway's has -2 behind it.
 func Spool(data string) string { return filepath.Join(data, folderSpool) }
 
 // Reset deletes all data of a sluice dev, those of PostgreSQL that lie outside
-// the folder among them, and returns the folders it deleted. Data on servers
+// the folder among them, and returns what it deleted. Data on servers
 // that the user configured are not touched.
 func (f *Folder) Reset(ctx context.Context) (deleted []string, err error) {
 	deleted, err = devserver.RemovePostgres(ctx, filepath.Join(f.Path, folderPostgres))
 	if err != nil {
 		return deleted, fmt.Errorf("reset: %w", err)
 	}
-	for _, name := range []string{folderRedis, folderKafka, folderKafka + brokenKafka + "*", folderSpool, folderSpool + "-*"} {
+	for _, name := range []string{folderRedis, folderKafka, folderKafka + brokenKafka + "*", folderSpool, folderSpool + "-*", fileTickets} {
 		found, err := filepath.Glob(filepath.Join(f.Path, name))
 		if err != nil {
 			return deleted, fmt.Errorf("reset: %w", err)

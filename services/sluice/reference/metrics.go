@@ -19,11 +19,13 @@ import (
 	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/libs/spool/shipper"
 	"github.com/sluice-platform/sluice/libs/stream"
+	"github.com/sluice-platform/sluice/services/billing"
 	"github.com/sluice-platform/sluice/services/controlplane"
 	"github.com/sluice-platform/sluice/services/demo"
 	"github.com/sluice-platform/sluice/services/gateway"
 	"github.com/sluice-platform/sluice/services/indexer"
 	"github.com/sluice-platform/sluice/services/keeper"
+	"github.com/sluice-platform/sluice/services/portal"
 	"github.com/sluice-platform/sluice/services/relay"
 	"github.com/sluice-platform/sluice/services/webhooks"
 )
@@ -37,6 +39,8 @@ var origins = []struct {
 	{"relay", "", always(relay.RegisterMetrics)},
 	{"gateway", "", always(gateway.RegisterMetrics)},
 	{"keeper", "", always(keeper.RegisterMetrics)},
+	{"billing", "", always(billing.RegisterMetrics)},
+	{"portal", "", always(portal.RegisterMetrics)},
 	{"indexer", "", always(indexer.RegisterMetrics)},
 	{"webhooks", "", always(webhooks.RegisterMetrics)},
 	{"demo", "", always(demo.RegisterMetrics)},
