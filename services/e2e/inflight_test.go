@@ -31,7 +31,7 @@ func TestWhatPassedUncountedIsChargedThoughItsGatewayDies(t *testing.T) {
 	t.Cleanup(slow.Close)
 	open := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(open)
-	s.process("rest", "controlplane,relay", nil).start().awaitReady()
+	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
 	s.mustREST("POST", "/v1/services", nil, catalog.Service{Name: "svc", Prefix: "/svc/", Upstreams: []catalog.Upstream{{URL: slow.URL}}}, http.StatusCreated)
 	rule := quota("held", "/svc/held", 100)
 	rule.OnStoreLoss = rules.StoreLossOpen
@@ -60,6 +60,7 @@ func TestWhatPassedUncountedIsChargedThoughItsGatewayDies(t *testing.T) {
 	servertest.Eventually(t, 30*time.Second, "what was owed to be charged", func() bool { return g.metric("sluice_settle_pending_records") == 0 })
 	g.kill()
 	g.start().awaitReady()
+	g.awaitWhole()
 	got := g.hit("/svc/held", as("acme"))
 	if want := fmt.Sprintf(`"held";r=%d`, 100-inFlight-1); got.code != http.StatusOK || !strings.HasPrefix(got.header.Get("RateLimit"), want) {
 		t.Errorf("%d, RateLimit %q, want %s…", got.code, got.header.Get("RateLimit"), want)
