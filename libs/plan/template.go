@@ -21,7 +21,7 @@ func ruleOf(p sales.Plan, t sales.Template, c sales.Customer, subscription strin
 	r := rules.Rule{
 		Name: cmp.Or(t.Name, p.Name), Subject: rules.Subject{Kind: rules.SubjectTenant, Value: c.ID},
 		Scope: t.Scope, Metric: t.Metric, Limit: t.Limit, Unlimited: t.Unlimited, Cost: t.Cost,
-		Mode: t.Mode, OnStoreLoss: t.OnStoreLoss, Priority: t.Priority, Thresholds: t.Thresholds,
+		Mode: t.Mode, OnStoreLoss: t.OnStoreLoss, Priority: t.Priority, CountCached: t.CountCached, Thresholds: t.Thresholds,
 		Origin: &rules.Origin{Subscription: subscription, Plan: p.ID, PlanVersion: p.Version},
 	}
 	if r.Limit != nil {

@@ -192,7 +192,6 @@ func TestWhatIsUnderWayIsLookedAtAgain(t *testing.T) {
 	s.counted(july, 101, 10, 0)
 	o := s.options()
 	o.Wait, o.Now = time.Minute, nil
-	o.EventsSince = noon.AddDate(-1, 0, 0)
 	looks := 0
 	o.Progress = func(step string, _ int) {
 		if step != "looking again" {

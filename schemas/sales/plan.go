@@ -59,6 +59,8 @@ type Template struct {
 	Mode        string       `json:"mode,omitempty"`
 	OnStoreLoss string       `json:"onStoreLoss,omitempty"`
 	Priority    int          `json:"priority,omitempty"`
+	// CountCached, as rules have it: whether an answer from the cache is charged.
+	CountCached *bool `json:"countCached,omitempty"`
 
 	Thresholds *rules.Thresholds `json:"thresholds,omitempty"`
 }

@@ -113,8 +113,8 @@ func TestAllModulesAreConstructedWithoutServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(p.group.Status()); got != 9 {
-		t.Errorf("%d modules, want 9", got)
+	if got := len(p.group.Status()); got != 10 {
+		t.Errorf("%d modules, want 10", got)
 	}
 	// Nothing was started: giving back the port and the clients is all.
 	if err := p.discard(); err != nil {
