@@ -51,7 +51,7 @@ func listWalletsCommand(c *connection) *cobra.Command {
 		Use: "list CUSTOMER", Short: "List a customer's wallets", Args: cobra.ExactArgs(1),
 		Example: "  sluice wallets list acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			items, err := all[walletView](cmd.Context(), c, walletsPath(args[0]), nil, 0)
+			items, err := all[walletView](cmd.Context(), c, walletsPath(args[0]), url.Values{}, 0)
 			if err != nil {
 				return err
 			}
