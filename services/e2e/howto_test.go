@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"encoding/base64"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,11 +53,28 @@ func missing(got, want string) string {
 	return ""
 }
 
+// selling is the configuration of what shows and bills, quickly.
+func (s *stack) selling() map[string]any {
+	s.t.Helper()
+	keys := filepath.Join(s.t.TempDir(), "ticket-keys")
+	if err := os.WriteFile(keys, []byte("test "+base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	portal := freeAddr(s.t)
+	return map[string]any{
+		"billing": map[string]any{"every": "200ms"},
+		"portal": map[string]any{
+			"listen": portal, "url": "http://" + portal, "keysFile": keys,
+			"api": map[string]any{"url": "http://" + s.control, "token": adminToken},
+		},
+	}
+}
+
 // A newcomer who sells an API by the page gets what the page says.
 func TestHowToSellAnAPI(t *testing.T) {
 	t.Parallel()
 	s := sharedStack(t)
-	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
+	s.process("rest", "controlplane,relay,keeper,billing,portal", s.selling()).start().awaitReady()
 	g := s.gateway("gw")
 	g.start()
 	g.awaitReady()
@@ -75,7 +93,7 @@ func TestHowToSellAnAPI(t *testing.T) {
 	for i, step := range all {
 		shell := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c",
 			"[ ! -f \"$STATE\" ] || . \"$STATE\"\n"+step.commands+"\ndeclare -p KEY 2>/dev/null > \"$STATE\" || true")
-		shell.Env = environment
+		shell.Env, shell.Dir = environment, dir
 		out, err := shell.CombinedOutput()
 		if err != nil {
 			t.Fatalf("step %d: %v\n%s\nprinted\n%s", i+1, err, step.commands, out)

@@ -24,6 +24,7 @@ func Commands() []*cobra.Command {
 		customersCommand(),
 		plansCommand(),
 		subscriptionsCommand(),
+		invoicesCommand(),
 		cacheCommand(),
 		walletsCommand(),
 		topUpsCommand(),

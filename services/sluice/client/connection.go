@@ -73,29 +73,35 @@ var httpClient = &http.Client{
 }
 
 func (c *connection) do(ctx context.Context, r call) error {
-	req, err := c.request(ctx, r)
-	if err != nil {
+	data, err := c.fetch(ctx, r)
+	if err != nil || r.into == nil {
 		return err
-	}
-	res, err := httpClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("call %s: %w", firstOf(c.what, "control plane"), err)
-	}
-	defer res.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("read answer to %s %s: %w", r.method, r.path, err)
-	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return newAnswerError(res, data)
-	}
-	if r.into == nil {
-		return nil
 	}
 	if err := json.Unmarshal(data, r.into); err != nil {
 		return fmt.Errorf("%s %s answered no JSON; is it a Sluice %s? %w", r.method, r.path, firstOf(c.what, "control plane"), err)
 	}
 	return nil
+}
+
+// fetch does a request and returns the body of an answer of 2xx as it is.
+func (c *connection) fetch(ctx context.Context, r call) ([]byte, error) {
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	res, err := httpClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", firstOf(c.what, "control plane"), err)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read answer to %s %s: %w", r.method, r.path, err)
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return nil, newAnswerError(res, data)
+	}
+	return data, nil
 }
 
 func (c *connection) request(ctx context.Context, r call) (*http.Request, error) {

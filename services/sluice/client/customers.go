@@ -47,7 +47,7 @@ func customersCommand() *cobra.Command {
 	c := &connection{}
 	c.addFlags(cmd)
 	k := customerKind
-	return withSubcommands(cmd, createCustomerCommand(c), k.applyCommand(c), listCustomersCommand(c), k.getCommand(c), k.deleteCommand(c))
+	return withSubcommands(cmd, createCustomerCommand(c), k.applyCommand(c), listCustomersCommand(c), k.getCommand(c), k.deleteCommand(c), linkCustomerCommand(c))
 }
 
 func createCustomerCommand(c *connection) *cobra.Command {
