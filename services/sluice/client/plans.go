@@ -142,6 +142,9 @@ func (c movedCustomer) lines() []string {
 		if r.After != nil {
 			after, metric = limitText(*r.After), r.After.Metric
 		}
+		if before == after {
+			continue // the version it names is all that changes
+		}
 		lines = append(lines, fmt.Sprintf("%s: %s → %s", metric, before, after))
 	}
 	for _, o := range c.Overrides {
