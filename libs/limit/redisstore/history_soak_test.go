@@ -119,7 +119,7 @@ func (l *lives) decideAt(t *testing.T, times []time.Time, c limit.Counter) []lim
 	for i := range calls {
 		made := &calls[i]
 		l.now.Store(times[i].UnixMicro()) // or the store would learn of a slow clock
-		made.take(l.store, made.cmd)
+		made.take(l.store.servers.only, made.cmd)
 		made.hand(l.store)
 		d, err := made.judge(counters)
 		if err != nil {
