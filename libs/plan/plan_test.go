@@ -103,7 +103,7 @@ func TestTemplatesHaveTheFieldsOfRules(t *testing.T) {
 	}
 	// Each reaches the rule.
 	full := `{"name":"n","scope":{"service":"s"},"metric":"m","limit":{"algorithm":"quota","kind":"renewing","limit":5,"period":"day"},
-		"cost":3,"mode":"shadow","onStoreLoss":"local","priority":4,"countCached":false,"thresholds":{"percent":[50]}}`
+		"cost":3,"mode":"shadow","onStoreLoss":"local","priority":4,"countCached":false,"thresholds":{"percent":[50]},"refundOn":["5xx"]}`
 	p := sales.Plan{ID: "p", Version: 1, Currency: "EUR", Rules: []sales.Template{parse[sales.Template](t, full)}}
 	got := terms(t, subscribed(p, "2026-07-01T00:00:00Z"), sales.Customer{ID: "acme"}, "2026-07-01T00:00:00Z", p).Rules[0]
 	rule := reflect.ValueOf(got)

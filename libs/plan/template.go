@@ -21,7 +21,8 @@ func ruleOf(p sales.Plan, t sales.Template, c sales.Customer, subscription strin
 	r := rules.Rule{
 		Name: cmp.Or(t.Name, p.Name), Subject: rules.Subject{Kind: rules.SubjectTenant, Value: c.ID},
 		Scope: t.Scope, Metric: t.Metric, Limit: t.Limit, Unlimited: t.Unlimited, Cost: t.Cost,
-		Mode: t.Mode, OnStoreLoss: t.OnStoreLoss, Priority: t.Priority, CountCached: t.CountCached, Thresholds: t.Thresholds,
+		Mode: t.Mode, OnStoreLoss: t.OnStoreLoss, Priority: t.Priority, CountCached: t.CountCached,
+		Thresholds: t.Thresholds, RefundOn: t.RefundOn,
 		Origin: &rules.Origin{Subscription: subscription, Plan: p.ID, PlanVersion: p.Version},
 	}
 	if r.Limit != nil {
@@ -128,7 +129,6 @@ func Unknown(field string) (message string, ok bool) {
 		case "id", "subject", "origin", "version":
 			return "is not part of a template: whoever subscribes has it", true
 		}
-		return rule.NotYet(below)
 	}
 	return "", false
 }

@@ -1,15 +1,17 @@
 package rule
 
 import (
+	"slices"
+
 	"github.com/sluice-platform/sluice/libs/period"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
 // Normalize returns r with its defaults filled in, and patterns in canonical
-// spelling; r is not changed and shares no Limit and no Thresholds with the result. It is
-// idempotent, and a valid rule stays valid. Of an invalid rule it fills what
-// it can.
+// spelling; r is not changed and shares no Limit, Thresholds or RefundOn with the result.
+// It is idempotent, and a valid rule stays valid. Of an invalid rule it fills
+// what it can.
 func Normalize(r rules.Rule) rules.Rule {
 	fill(&r.Mode, rules.ModeEnforce)
 	fill(&r.OnMissing, rules.MissingSkip)
@@ -24,6 +26,7 @@ func Normalize(r rules.Rule) rules.Rule {
 	}
 	fill(&r.OnStoreLoss, rules.StoreLossOpen)
 	r.Thresholds = sortedThresholds(r.Thresholds)
+	r.RefundOn = slices.Sorted(slices.Values(r.RefundOn)) // nil where it is empty
 	if p, err := route.Parse(r.Scope.Endpoint); err == nil {
 		r.Scope.Endpoint = p.String()
 	}

@@ -23,9 +23,9 @@ type wording struct {
 	quota, period, timezone, weekStart string
 	overdraft                          string
 	anchorDay                          int
-	// history is Limit.Previous and thresholds are Thresholds, written out; few
-	// rules have them.
-	history, thresholds string
+	// history is Limit.Previous, thresholds are Thresholds and refundOn is
+	// RefundOn, written out; few rules have them.
+	history, thresholds, refundOn string
 }
 
 func wordingOf(r *rules.Rule, k kind, f form) wording {
@@ -43,6 +43,9 @@ func wordingOf(r *rules.Rule, k kind, f form) wording {
 	}
 	if t := r.Thresholds; t != nil {
 		w.thresholds = fmt.Sprint(t.Percent, t.Absolute)
+	}
+	if len(r.RefundOn) > 0 {
+		w.refundOn = fmt.Sprintf("%q", r.RefundOn)
 	}
 	return w
 }
@@ -83,6 +86,9 @@ type terms struct {
 	Unreadable string
 	// Thresholds is nil where the rule names none. It is not to be changed.
 	Thresholds *rules.Thresholds
+	// RefundOn is how a call may fail so that its charge is given back; nil is
+	// never.
+	RefundOn *Failures
 
 	group     *group // canonical: equal groups are one pointer
 	form      form
@@ -114,7 +120,8 @@ func newTerms(r *rules.Rule, k kind, f form) (*terms, error) {
 	t := &terms{
 		Metric: strings.Clone(r.Metric), Service: strings.Clone(r.Scope.Service), Endpoint: strings.Clone(r.Scope.Endpoint),
 		Mode: strings.Clone(r.Mode), OnStoreLoss: strings.Clone(r.OnStoreLoss), OnMissing: strings.Clone(r.OnMissing),
-		FreeCached: freeCached(r), Shadow: r.Mode == rules.ModeShadow, Thresholds: r.Thresholds, off: r.Mode == rules.ModeOff, form: f, scopeRank: scopeGlobal,
+		FreeCached: freeCached(r), Shadow: r.Mode == rules.ModeShadow, Thresholds: r.Thresholds, RefundOn: failuresOf(r.RefundOn),
+		off: r.Mode == rules.ModeOff, form: f, scopeRank: scopeGlobal,
 	}
 	g := group{metric: t.Metric, kind: k, shadow: t.Shadow}
 	if err := t.setLimit(r, &g); err != nil {

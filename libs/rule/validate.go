@@ -59,6 +59,7 @@ func (v *validator) wording(r rules.Rule) {
 	v.limit(r)
 	v.choices(r)
 	v.thresholds(r)
+	v.refundOn(r.RefundOn)
 }
 
 func (v *validator) own(r rules.Rule) {
@@ -77,6 +78,9 @@ func (v *validator) own(r rules.Rule) {
 	if r.Cost != nil && (*r.Cost < 0 || *r.Cost > limit.MaxInteger) {
 		v.add("cost", "must be 0 to %d", int64(limit.MaxInteger))
 	}
+	if r.Cost != nil && *r.Cost == 0 && len(r.RefundOn) > 0 {
+		v.add("refundOn", "belongs to a rule that charges; leave it out where cost is 0")
+	}
 	if r.Priority < -maxPriority || r.Priority > maxPriority {
 		v.add("priority", "must be %d to %d", -maxPriority, maxPriority)
 	}
@@ -84,16 +88,6 @@ func (v *validator) own(r rules.Rule) {
 }
 
 const metricMessage = "must be 1 to 64 of letters, digits, dot, underscore and hyphen"
-
-// NotYet says of a field that rules of the design have and these have not what a
-// caller who sends it should be told; ok is false for other fields.
-func NotYet(field string) (message string, ok bool) {
-	switch field {
-	case "refundOn":
-		return "is not available yet; leave it out", true
-	}
-	return "", false
-}
 
 type validator struct{ errs []FieldError }
 

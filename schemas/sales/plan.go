@@ -63,6 +63,7 @@ type Template struct {
 	CountCached *bool `json:"countCached,omitempty"`
 
 	Thresholds *rules.Thresholds `json:"thresholds,omitempty"`
+	RefundOn   []string          `json:"refundOn,omitempty"`
 }
 
 // Price is what the units of a metric cost, a period.

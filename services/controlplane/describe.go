@@ -25,6 +25,7 @@ var fieldNotes = map[string]map[string]string{
 		"onStoreLoss": "When counters cannot be asked: open (default for rates), closed (default for quotas) or local (a share of the limit at each gateway).",
 		"onMissing":   "For a request without the identity: skip (default), shared or deny.",
 		"thresholds":  "Of quotas: where use is announced on quota-events.v1 and to webhooks; default 80 % and 100 %, {} is nowhere.",
+		"refundOn":    "How a call that was let pass may fail so that its charge is given back: 5xx, timeout, error (not reachable), or single statuses 400 to 599 such as \"503\"; default none.",
 		"priority":    "Decides between equally specific rules: higher wins.",
 		"validFrom":   "The rule holds from this time on.",
 		"validUntil":  "The rule holds until this time.",
@@ -128,6 +129,7 @@ var fieldNotes = map[string]map[string]string{
 		"mode":        "As of a rule.",
 		"onStoreLoss": "As of a rule.",
 		"thresholds":  "As of a rule.",
+		"refundOn":    "As of a rule.",
 	},
 	"Price": {
 		"metric":    "One that a quota of the plan counts by the plan's period, or a prepaid one.",

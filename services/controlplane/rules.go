@@ -38,7 +38,6 @@ func ruleResource() resource[rules.Rule, ruleList] {
 		newKey:    uuid.NewString,
 		validate:  func(r rules.Rule) []FieldError { return ruleErrors(rule.Validate(r)) },
 		normalize: func(r rules.Rule) rules.Rule { return rule.Normalize(rule.Strip(r)) },
-		unknown:   rule.NotYet,
 		carry:     carryRule,
 	}
 }

@@ -57,6 +57,17 @@ const (
 	MissingDeny   = "deny"
 )
 
+// What of a call's failure a rule can name beside statuses ("400" to "599").
+const (
+	// RefundServerErrors is any answer of 500 to 599, the gate's own among them.
+	RefundServerErrors = "5xx"
+	// RefundTimeout is a service that did not answer in time (504 of the gate).
+	RefundTimeout = "timeout"
+	// RefundError is a service that could not be reached, or broke the connection
+	// before its answer (502 of the gate).
+	RefundError = "error"
+)
+
 // Rule is one record of rules.v1. Absent numbers are nil, since 0, unlimited
 // and absent are three things.
 type Rule struct {
@@ -87,6 +98,10 @@ type Rule struct {
 	// Thresholds are, of a quota, where its use is announced on
 	// quota-events.v1; nil is DefaultThresholds, an empty one is nowhere.
 	Thresholds *Thresholds `json:"thresholds,omitempty"`
+	// RefundOn is how a call that was let pass may fail so that what the rule
+	// charged for it is given back: 5xx, timeout, error, or single statuses such
+	// as 503. Empty is never.
+	RefundOn []string `json:"refundOn,omitempty"`
 	// Priority decides between equally specific rules: higher wins.
 	Priority   int        `json:"priority,omitempty"`
 	ValidFrom  *time.Time `json:"validFrom,omitempty"`

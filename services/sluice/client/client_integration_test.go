@@ -226,7 +226,9 @@ func TestApplyLeavesWhatTheServerWrites(t *testing.T) {
 	holds(t, s.must(t, "", "rules", "list"), "quota 5/month Europe/Paris")
 	holds(t, s.must(t, "", "rules", "get", "q"), `"previous"`, `"since"`)
 	holds(t, s.must(t, moved, apply...), "1 unchanged")
-	s.refused(t, "refundOn: is not available yet", quota+"refundOn: [5xx]\n", apply...)
+	holds(t, s.must(t, moved+"refundOn: [timeout, 5xx]\n", apply...), "refundOn", "1 updated")
+	holds(t, s.must(t, moved+"refundOn: [5xx, timeout]\n", apply...), "1 unchanged")
+	s.refused(t, "refundOn[0]: must be 5xx", quota+"refundOn: [6xx]\n", apply...)
 }
 
 func TestApplyWarnsOfScopesNobodyHas(t *testing.T) {

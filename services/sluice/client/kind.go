@@ -88,7 +88,6 @@ var ruleKind = kind[rules.Rule]{
 	validate: func(r rules.Rule) []strictjson.FieldError { return ruleErrors(rule.Validate(r)) },
 	// What only the control plane writes is no difference to a file.
 	normalize: func(r rules.Rule) rules.Rule { return rule.Strip(rule.Normalize(r)) },
-	unknown:   rule.NotYet,
 	owned:     func(r rules.Rule) bool { return r.Origin != nil },
 	doubts:    strayScopes,
 	columns:   []string{"ID", "SUBJECT", "SCOPE", "METRIC", "LIMIT", "MODE", "VERSION"},
