@@ -10,6 +10,12 @@
 // of it by counter, and has the store charge the sums unconditionally under a
 // sequence number that the store accepts once. Then the stretch is acknowledged.
 //
+// A request in flight whose charge may be given back (a rule's refundOn) holds a
+// slot of a second file from before it is forwarded until its end is known. Where
+// it failed, the slot's record moves into the journal; where it did not, the slot
+// is freed. What is still held when a process starts belonged to one that died,
+// and moves into the journal, too.
+//
 // # Invariants
 //
 //   - Once: the end of a stretch is written to disk before it is charged, so
@@ -21,6 +27,8 @@
 //     are charged what still counts: nothing of a window that has ended, of a
 //     bucket what has not been refilled since, and at most one capacity, so that
 //     an outage is not followed by another one made of denials.
+//   - A hold moves once: its slot names the number of the record it becomes, and
+//     the journal tells whether it has that record.
 //   - A journal that is full drops its oldest records and counts them.
 //
 // The gateway appends and runs the Settler; libs/limit/redisstore charges.

@@ -21,11 +21,11 @@ func newMetrics(reg prometheus.Registerer, stats func() spool.Stats) (metrics, e
 	m := metrics{
 		settled: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_settle_settled_total",
-			Help: "Requests that passed while the store was away, and have been charged since.",
+			Help: "Records of the journal that were settled: requests that passed while the store was away, corrected costs and failed calls that were given back.",
 		}),
 		broken: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_settle_broken_total",
-			Help: "Sums of what passed while the store was away that cannot be charged: their counter's key holds something else.",
+			Help: "Sums of the journal that cannot be charged or given back: their counter's key holds something else.",
 		}),
 	}
 	if reg == nil {
@@ -33,11 +33,11 @@ func newMetrics(reg prometheus.Registerer, stats func() spool.Stats) (metrics, e
 	}
 	pending := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "sluice_settle_pending_records",
-		Help: "Requests that passed while the store was away, and are not charged yet.",
+		Help: "Records of the journal that are not settled yet: requests that passed while the store was away, corrected costs, failed calls to be given back.",
 	}, func() float64 { return float64(stats().Pending) })
 	dropped := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "sluice_settle_dropped_total",
-		Help: "Requests that passed while the store was away, and never will be charged: the journal was full.",
+		Help: "Records of the journal that never will be settled, because it was full.",
 	}, func() float64 { return float64(stats().Dropped) })
 	return m, errors.Join(reg.Register(m.settled), reg.Register(m.broken), reg.Register(pending), reg.Register(dropped))
 }

@@ -32,26 +32,49 @@ type charge struct {
 	Rollover int64     `json:"r,omitempty"`
 	Since    time.Time `json:"s,omitzero"`
 	Cost     int64     `json:"n"`
+	// At is when the units were used, µs, where that is not the record's time.
+	At int64 `json:"t,omitempty"`
 }
 
-// encode writes a request; nil where it charges nothing. Shadow and Force have
-// had their say: what is here is charged.
-func encode(at time.Time, counters []limit.Counter) []byte {
-	r := record{At: at.UnixMicro(), Counters: make([]charge, 0, len(counters))}
+// newRecord takes counters over, each as it is charged. Shadow and Force have
+// had their say.
+func newRecord(at time.Time, counters []limit.Counter) record {
+	r := record{At: at.UnixMicro(), Counters: make([]charge, len(counters))}
 	for i := range counters {
 		c := &counters[i]
-		if c.Cost == 0 || c.Unlimited && !c.Algorithm.Quota() {
-			continue
-		}
 		ch := charge{
 			Key: c.Key, Algorithm: c.Algorithm, Limit: c.Limit, Burst: c.Burst, Unlimited: c.Unlimited, Window: c.Window,
 			Prepaid: c.Prepaid, Granted: c.Granted, Rollover: c.Rollover, Since: c.Since, Cost: c.Cost,
 		}
-		if c.Renews() {
-			ch.Calendar = c.Calendar.At(at).Calendar.String()
+		used := at
+		if !c.At.IsZero() {
+			used = c.At
 		}
-		r.Counters = append(r.Counters, ch)
+		if µs := used.UnixMicro(); µs != r.At {
+			ch.At = µs
+		}
+		if c.Renews() {
+			ch.Calendar = c.Calendar.At(used).Calendar.String()
+		}
+		r.Counters[i] = ch
 	}
+	return r
+}
+
+// without is the record without the counters at the places of leave, a bit
+// each, and without those that nothing is taken from.
+func (r record) without(leave uint64) record {
+	kept := record{At: r.At, Counters: make([]charge, 0, len(r.Counters))}
+	for i, c := range r.Counters {
+		if c.Cost != 0 && (!c.Unlimited || c.Algorithm.Quota()) && (i >= 64 || leave>>i&1 == 0) {
+			kept.Counters = append(kept.Counters, c)
+		}
+	}
+	return kept
+}
+
+// encode writes a record; nil where it charges nothing.
+func (r record) encode() []byte {
 	if len(r.Counters) == 0 {
 		return nil
 	}
@@ -64,6 +87,14 @@ func decode(b []byte) (r record, err error) {
 		return record{}, fmt.Errorf("journal record: %w", err)
 	}
 	return r, nil
+}
+
+// usedAt is when the charge's units were used, µs, in a record of that time.
+func (c *charge) usedAt(record int64) int64 {
+	if c.At != 0 {
+		return c.At
+	}
+	return record
 }
 
 // counter is the charge as the store takes it, used at a time.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -55,6 +56,10 @@ type Settler struct {
 	spool   *spool.Spool
 	state   *state
 	metrics metrics
+	holds   *holds
+	// appending lets one record into the journal at a time: a hold that moves
+	// there says beforehand what number its record gets.
+	appending sync.Mutex
 }
 
 // Open opens or begins the journal in its folder. Close it after Run returned.
@@ -77,26 +82,41 @@ func Open(o Options) (*Settler, error) {
 	if s.state, err = loadState(o.Dir); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}
+	if s.holds, err = openHolds(o.Dir); err != nil {
+		return nil, errors.Join(err, sp.Close())
+	}
 	if s.metrics, err = newMetrics(o.Registerer, sp.Stats); err != nil {
-		return nil, errors.Join(fmt.Errorf("settle metrics: %w", err), sp.Close())
+		return nil, errors.Join(fmt.Errorf("settle metrics: %w", err), s.Close())
+	}
+	if err := s.giveBackHeld(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // Append notes what a request at that time is still to be charged, or where a
-// cost is below 0, given back. It never blocks on I/O, and keeps nothing of its
-// arguments; what it returned from survives a kill of the process.
+// cost is below 0, given back. A counter's own At goes before that time. It never
+// blocks on I/O, and keeps nothing of its arguments; what it returned from
+// survives a kill of the process.
 func (s *Settler) Append(at time.Time, counters []limit.Counter) {
-	if b := encode(at, counters); b != nil {
-		_ = s.spool.Append(b) // drops are the spool's to count
+	s.append(newRecord(at, counters).without(0).encode())
+}
+
+func (s *Settler) append(b []byte) {
+	if b == nil {
+		return
 	}
+	s.appending.Lock()
+	defer s.appending.Unlock()
+	_ = s.spool.Append(b) // drops are the spool's to count
 }
 
 // Pending is how many requests are not charged yet.
 func (s *Settler) Pending() uint64 { return s.spool.Stats().Pending }
 
-// Close closes the journal. What is pending is charged by the next process.
-func (s *Settler) Close() error { return s.spool.Close() }
+// Close closes the journal. What is pending is charged by the next process, and
+// what is still held is given back by it.
+func (s *Settler) Close() error { return errors.Join(s.holds.close(), s.spool.Close()) }
 
 // Run charges what the journal holds until ctx is cancelled, then returns nil.
 // The store away is waited for.

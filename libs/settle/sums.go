@@ -41,9 +41,9 @@ func (s *sums) add(value []byte) {
 		s.log.Error("a record of what passed uncounted cannot be read; it is not charged", "error", err)
 		return
 	}
-	at := time.UnixMicro(r.At).UTC()
 	for i := range r.Counters {
-		c, err := r.Counters[i].counter(at)
+		at := r.Counters[i].usedAt(r.At)
+		c, err := r.Counters[i].counter(time.UnixMicro(at).UTC())
 		if err == nil {
 			err = c.Check()
 		}
@@ -51,7 +51,7 @@ func (s *sums) add(value []byte) {
 			s.log.Error("a counter of what passed uncounted cannot be charged", "counter", r.Counters[i].Key, "error", err)
 			continue
 		}
-		s.take(c, r.At)
+		s.take(c, at)
 	}
 }
 

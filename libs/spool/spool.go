@@ -179,6 +179,16 @@ func (s *Spool) lockShard() *shard {
 	return r
 }
 
+// NextSeq is the number that the next record of the only ring gets: it tells
+// whether a record was kept before a kill. Of a spool with more rings it says
+// nothing.
+func (s *Spool) NextSeq() uint64 {
+	r := s.shards[0]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tailSeq
+}
+
 // MaxRecord is the largest key and value together, bytes.
 func (s *Spool) MaxRecord() int { return len(s.shards[0].ring)/4 - frameHeader }
 
