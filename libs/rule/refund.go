@@ -25,6 +25,12 @@ const (
 	TimedOut
 	// Unanswered: it could not be reached, or the connection broke.
 	Unanswered
+	// ClientsFault: the client went away, or its request was broken. That gives
+	// nothing back, whatever the status.
+	ClientsFault
+	// Abandoned: the gate itself did not wait for the end. Every rule that gives
+	// back at all does so then.
+	Abandoned
 )
 
 // Failures are the ends of a call that a rule gives back for. They are immutable.
@@ -62,8 +68,10 @@ func failuresOf(refundOn []string) *Failures {
 // answered, is given back. It may be asked of nil.
 func (f *Failures) Has(status int, how Failure) bool {
 	switch {
-	case f == nil:
+	case f == nil || how == ClientsFault:
 		return false
+	case how == Abandoned:
+		return true
 	case f.ways&how != 0:
 		return true
 	}

@@ -34,6 +34,11 @@ func TestFailuresThatAreGivenBack(t *testing.T) {
 		{`["400","503"]`, 503, Answered, true},
 		{`["400","503"]`, 401, Answered, false},
 		{`["503"]`, 101, Answered, false},
+		{`["499","400","5xx"]`, 499, Answered, true},
+		{`["499","400","5xx"]`, 499, ClientsFault, false},
+		{`["499","400","5xx"]`, 400, ClientsFault, false},
+		{`["503"]`, 499, Abandoned, true},
+		{`null`, 499, Abandoned, false},
 	} {
 		var names []string
 		if err := json.Unmarshal([]byte(c.refundOn), &names); err != nil {

@@ -14,7 +14,7 @@ import (
 // the request cost and what was charged when it was let pass. That happens
 // before the event is recorded and the client is answered, so both tell the
 // corrected numbers. It denies nothing. Rules with a cost of their own are not
-// concerned.
+// concerned, nor those that gave back all they charged.
 func (g *gate) correct(x *exchange, h http.Header) {
 	values := h[x.service.costHeader]
 	if len(values) == 0 {
@@ -51,7 +51,7 @@ func (g *gate) correctTo(x *exchange, cost int64) {
 		return
 	}
 	// What passed uncounted is in the journal with its first cost.
-	g.oweUnits(x, slices.DeleteFunc(slices.Clone(x.uncounted), func(m rule.Match) bool { return hasOwnCost(&m) }), difference)
+	g.oweUnits(x, slices.DeleteFunc(slices.Clone(x.uncounted), func(m rule.Match) bool { return !x.correctable(&m) }), difference)
 	x.cost = cost
 	g.metrics.corrections[result].Inc()
 }
@@ -60,7 +60,7 @@ func (g *gate) correctTo(x *exchange, cost int64) {
 // cannot be reached the difference is owed: the store sees to it that a call it
 // gave up charges nothing.
 func (g *gate) correctCharged(x *exchange, difference int64) error {
-	charged := x.charged()
+	charged := slices.DeleteFunc(x.charged(), func(c charged) bool { return !x.correctable(c.match) })
 	if len(charged) == 0 {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (g *gate) correctCharged(x *exchange, difference int64) error {
 	return nil
 }
 
-// charged is a counter that the request's own cost was charged to.
+// charged is a counter that the request was charged to at once.
 type charged struct {
 	judgement *judgement
 	match     *rule.Match
@@ -102,7 +102,7 @@ func (x *exchange) charged() []charged {
 		for i := range judged {
 			j := &judged[i]
 			at := slices.IndexFunc(x.matches, func(m rule.Match) bool { return m.Rule == j.rule })
-			if at < 0 || j.shared || !j.state.Allowed || hasOwnCost(&x.matches[at]) {
+			if at < 0 || j.shared || !j.state.Allowed {
 				continue
 			}
 			all = append(all, charged{j, &x.matches[at]})
@@ -111,8 +111,11 @@ func (x *exchange) charged() []charged {
 	return all
 }
 
-// hasOwnCost: whatever the request costs, the rule charges the same.
-func hasOwnCost(m *rule.Match) bool { return m.Cost(0) == m.Cost(1) }
+// correctable: the rule charges what the request costs, not the same whatever
+// that is, and has not given it back.
+func (x *exchange) correctable(m *rule.Match) bool {
+	return m.Cost(0) != m.Cost(1) && !x.held.gaveBack(m.Rule)
+}
 
 // correct takes over what the counter says after a correction. What was
 // allowed stays allowed, whatever is left now.

@@ -67,6 +67,9 @@ func appendCharge(b []byte, c *usage.Charge) []byte {
 	if c.Pending {
 		b = append(b, `,"pending":true`...)
 	}
+	if c.Refund {
+		b = append(b, `,"refund":true`...)
+	}
 	if t := c.Thresholds; t != nil {
 		b = append(b, `,"thresholds":{`...)
 		b = appendIntegers(b, `"percent":`, t.Percent)

@@ -36,6 +36,7 @@ func TestEncoderAgreesWithEncodingJSON(t *testing.T) {
 				Amount: rapid.Int64().Draw(t, "amount"), Consumed: rapid.Int64().Draw(t, "consumed"),
 				Refunded: rapid.Int64().Draw(t, "refunded"), Forfeited: rapid.Int64().Draw(t, "forfeited"),
 			}
+			c.Pending, c.Refund = rapid.Bool().Draw(t, "pending"), rapid.Bool().Draw(t, "refund")
 			if rapid.Bool().Draw(t, "limited") {
 				n := rapid.Int64().Draw(t, "limit")
 				c.Limit = &n

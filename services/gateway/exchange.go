@@ -54,6 +54,10 @@ type exchange struct {
 	// judgedAt is the store's clock at that moment.
 	judgedAt time.Time
 
+	// held are what the request may have back if it fails, and what of the end it
+	// came to was.
+	held refundable
+
 	// uncounted are the rules that let it pass without their counters.
 	uncounted []rule.Match
 
@@ -85,7 +89,7 @@ func newExchange(w http.ResponseWriter, r *http.Request, start time.Time) *excha
 	*x = exchange{
 		w: w, r: r, start: start,
 		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0],
-		charges: x.charges[:0], scratch: x.scratch[:0],
+		charges: x.charges[:0], scratch: x.scratch[:0], held: x.held.emptied(),
 	}
 	return x
 }
@@ -99,9 +103,11 @@ func (x *exchange) free() {
 	clear(x.counters[:cap(x.counters)])
 	clear(x.charges[:cap(x.charges)])
 	clear(x.uncounted[:cap(x.uncounted)])
+	clear(x.held.counters[:cap(x.held.counters)])
+	clear(x.held.rules[:cap(x.held.rules)])
 	*x = exchange{
 		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0],
-		charges: x.charges[:0], scratch: x.scratch[:0],
+		charges: x.charges[:0], scratch: x.scratch[:0], held: x.held.emptied(),
 	}
 	exchanges.Put(x)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/cache"
+	"github.com/sluice-platform/sluice/libs/rule"
 )
 
 // statusClientGone is what events carry when the client went away before the
@@ -57,6 +58,7 @@ func (g *gate) forward(x *exchange) bool {
 		x.body = &clientBody{ReadCloser: r.Body}
 		r.Body = x.body
 	}
+	g.hold(x)
 	x.answer = answerWriter{ResponseWriter: x.w, x: x, legacy: g.tellsLegacy(x) && !x.onlyUnlimited()}
 	g.proxy.ServeHTTP(&x.answer, r)
 	x.answer.stripTrailers()
@@ -134,10 +136,12 @@ func setForwarded(p *httputil.ProxyRequest, trustedPeer bool) {
 }
 
 // passAnswer runs when the upstream's header is there and the client's is not:
-// the cost is corrected if the service says so, the event is recorded and the
-// decision's headers take the place of any the upstream wrote.
+// what a failure gives back is given back, the cost of the rest is corrected if
+// the service says so, the event is recorded and the decision's headers take the
+// place of any the upstream wrote.
 func (g *gate) passAnswer(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
+	g.conclude(x, res.StatusCode, rule.Answered)
 	g.correct(x, res.Header)
 	g.record(x, res.StatusCode)
 	for name := range res.Header {
@@ -157,6 +161,7 @@ func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error)
 	x := exchangeOf(r.Context())
 	p := x.failure(err)
 	p.kind, p.decision = problemNone, x.id
+	g.conclude(x, p.status, howItFailed(r.Context(), err, p.status))
 	g.record(x, p.status)
 	if p.status >= http.StatusInternalServerError && !errors.Is(err, errOnlyIfCached) {
 		g.metrics.upstreamErrors.Inc()
@@ -167,8 +172,8 @@ func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error)
 }
 
 // failure says whose fault it is. A broken body comes first: the transport
-// then fails too, whatever it says of it. A client that went away gets no
-// answer; 499 is for its event.
+// then fails too, whatever it says of it. A client that went away, or that a stop
+// cuts off, gets no answer; 499 is for its event.
 func (x *exchange) failure(err error) problem {
 	broken := x.body.cause()
 	var timeout net.Error
@@ -177,7 +182,7 @@ func (x *exchange) failure(err error) problem {
 		return problem{status: http.StatusGatewayTimeout, title: "Gateway timeout", detail: "There is no stored answer, and the request wants no other."}
 	case broken != nil && malformed(x.r, broken):
 		return problem{status: http.StatusBadRequest, title: "Bad request body", detail: "The request's body is not what its headers announce."}
-	case broken != nil, errors.Is(err, context.Canceled):
+	case broken != nil, errors.Is(err, context.Canceled), errors.Is(err, errCut):
 		return problem{status: statusClientGone, title: "Client closed request"}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return problem{status: http.StatusGatewayTimeout, title: "Gateway timeout", detail: "The service did not answer in time."}

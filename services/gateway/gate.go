@@ -91,6 +91,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // leave ends an exchange, also one that panicked: what was decided is recorded.
 func (g *gate) leave(x *exchange) {
 	if x.decided && !x.recorded {
+		g.conclude(x, http.StatusInternalServerError, rule.Unanswered)
 		g.record(x, http.StatusInternalServerError)
 	}
 	x.free()

@@ -78,6 +78,7 @@ type metrics struct {
 	fallback       [policies]prometheus.Counter
 	refused        [refusals]prometheus.Counter
 	corrections    [corrections]prometheus.Counter
+	refunds        prometheus.Counter
 	upstreamErrors prometheus.Counter
 	broken         prometheus.Counter
 }
@@ -104,6 +105,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: []float64{
 				50e-6, 100e-6, 200e-6, 300e-6, 500e-6, 750e-6, 1e-3, 1.5e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1,
 			},
+		}),
+		refunds: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_gateway_refunded_calls_total",
+			Help: "Calls that failed and whose charge is given back, as refundOn of their rules says; of requests in flight at a kill, sluice_settle_settled_total alone tells.",
 		}),
 		upstreamErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_gateway_upstream_errors_total",
@@ -138,7 +143,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.latency, m.upstreamErrors, m.broken, decisions, fallback, refused, corrected} {
+	for _, c := range []prometheus.Collector{m.latency, m.refunds, m.upstreamErrors, m.broken, decisions, fallback, refused, corrected} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

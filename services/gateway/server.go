@@ -20,6 +20,9 @@ type server struct {
 	listener atomic.Pointer[net.Listener]
 }
 
+// errCut is why requests end that a stop does not wait for any longer.
+var errCut = errors.New("the gateway stopped")
+
 func newServer(cfg Config, g *gate, log *slog.Logger) *server {
 	return &server{cfg: cfg, gate: g, log: log}
 }
@@ -47,8 +50,8 @@ func (s *server) serve(l net.Listener) func(context.Context) error {
 	return func(ctx context.Context) error {
 		// Requests do not end with ctx: they are let finish. base cuts what is
 		// left after that, hijacked connections (WebSocket) among it.
-		base, cut := context.WithCancel(context.WithoutCancel(ctx))
-		defer cut()
+		base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer cut(nil)
 		web := &http.Server{
 			Handler:           s.gate,
 			BaseContext:       func(net.Listener) context.Context { return base },
@@ -81,13 +84,13 @@ func (s *server) serve(l net.Listener) func(context.Context) error {
 // drain lets requests under way finish, then cuts the rest, and returns when
 // no request is under way any more: their events must be in the spool before
 // it is closed.
-func (s *server) drain(web *http.Server, cut context.CancelFunc) {
+func (s *server) drain(web *http.Server, cut context.CancelCauseFunc) {
 	limited, cancel := context.WithTimeout(context.Background(), s.cfg.DrainTimeout)
 	defer cancel()
 	if err := web.Shutdown(limited); err != nil {
 		s.log.Warn("requests are cut that did not end in time", "requests", s.gate.inFlight.Load(), "waited", s.cfg.DrainTimeout)
 	}
-	cut()
+	cut(errCut)
 	if err := web.Close(); err != nil {
 		s.log.Debug("close connections", "error", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -16,6 +17,9 @@ import (
 // for concurrent use.
 type debts interface {
 	Append(at time.Time, counters []limit.Counter)
+	Hold(at time.Time, counters []limit.Counter) settle.Hold
+	Keep(h settle.Hold)
+	GiveBack(h settle.Hold, keep uint64)
 }
 
 // shares judges by this gateway's share of each limit: *local.Limiter.
@@ -147,7 +151,7 @@ func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64) {
 func (g *gate) addOwed(x *exchange) {
 	for i := range x.uncounted {
 		m := &x.uncounted[i]
-		if c := g.counter(m, x.cost); c.Cost != 0 && !c.Apart() && c.Algorithm.Quota() {
+		if c := g.counter(m, x.costOf(m.Rule)); c.Cost != 0 && !c.Apart() && c.Algorithm.Quota() {
 			x.charges = append(x.charges, pendingCharge(m.Rule.Metric, &c, x.start))
 		}
 	}

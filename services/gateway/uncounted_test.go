@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/local"
+	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 )
 
@@ -34,6 +35,11 @@ func (b *notebook) Append(_ time.Time, counters []limit.Counter) {
 		b.costs[c.Key] += c.Cost
 	}
 }
+
+// Rules of tests with a notebook give nothing back.
+func (b *notebook) Hold(time.Time, []limit.Counter) settle.Hold { panic("held") }
+func (b *notebook) Keep(settle.Hold)                            { panic("kept") }
+func (b *notebook) GiveBack(settle.Hold, uint64)                { panic("given back") }
 
 func (b *notebook) total() (sum int64) {
 	for _, n := range b.costs {

@@ -94,6 +94,10 @@ type Charge struct {
 	// amount is charged afterwards, once. The totals are then unknown and 0;
 	// later events of the counter carry totals that contain it.
 	Pending bool `json:"pending,omitempty"`
+	// Refund: the call failed, and a rule of this counter gives back (refundOn)
+	// what another charge of this event says it took. Amount is below 0, and
+	// Pending is set: it is given back through the gateway's journal.
+	Refund bool `json:"refund,omitempty"`
 	// Thresholds are those of the rule that judged, nil where it names none
 	// (rules.DefaultThresholds then hold). They travel with the charge, so that
 	// a crossing is judged by what was in force, however late it is read.
