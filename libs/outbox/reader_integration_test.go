@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pglogrepl"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sluice-platform/sluice/libs/migrate"
@@ -140,7 +141,8 @@ func TestWhatIsNotConfirmedComesAgain(t *testing.T) {
 	b := newBench(t)
 	r := b.open()
 	b.append(outbox.Message{Topic: "t", Key: "a", Version: 1})
-	servertest.Eventually(t, patience, "a, committed", func() bool { rows, at := r.snapshot(); return len(rows) == 1 && at > 0 })
+	committed := b.walEnd()
+	servertest.Eventually(t, patience, "a, committed", func() bool { rows, at := r.snapshot(); return len(rows) == 1 && at >= committed })
 	_, position := r.snapshot()
 	r.Confirm(position)
 	servertest.Eventually(t, patience, "the confirmation", func() (there bool) {
@@ -161,6 +163,20 @@ func TestWhatIsNotConfirmedComesAgain(t *testing.T) {
 	if rows, _ := again.snapshot(); rows[0].Key != "b" {
 		t.Fatalf("the first row again is %+v", rows[0])
 	}
+}
+
+// walEnd is the end of what is written: behind the commit of what was appended.
+func (b *bench) walEnd() outbox.LSN {
+	b.t.Helper()
+	var text string
+	if err := b.conn.QueryRow(b.t.Context(), `SELECT pg_current_wal_lsn()::text`).Scan(&text); err != nil {
+		b.t.Fatal(err)
+	}
+	end, err := pglogrepl.ParseLSN(text)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return end
 }
 
 // openFree opens once the server has noticed that the slot is free.

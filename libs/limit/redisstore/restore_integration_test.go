@@ -20,6 +20,7 @@ func TestMasterOfAClusterLosesItsQuotas(t *testing.T) {
 	client := clusterClient(t, c)
 	s := newStore(t, client, Options{Name: "gw"})
 	servertest.Run(t, "store", s.Run)
+	servertest.Eventually(t, 10*time.Second, "the store to have looked", s.Whole)
 	// A counter on each of the first two masters.
 	counters := make([]limit.Counter, 2)
 	for i := range counters {
@@ -31,7 +32,6 @@ func TestMasterOfAClusterLosesItsQuotas(t *testing.T) {
 		}
 		counters[i].Cost = 1
 	}
-	servertest.Eventually(t, 10*time.Second, "the store to have looked", s.Whole)
 	node := newClient(t, c.Nodes[0].Addr())
 	if err := node.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
