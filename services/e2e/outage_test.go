@@ -130,7 +130,7 @@ func TestRedisAway(t *testing.T) {
 	s := sharedStack(t)
 	redis := servertest.StartRedis(t)
 	s.redisAddr = redis.Addr()
-	s.process("rest", "controlplane,relay", nil).start().awaitReady()
+	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
 	s.service()
 	g := s.gateway("gw-1")
 	g.start().awaitReady()
