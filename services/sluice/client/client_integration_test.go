@@ -112,15 +112,6 @@ func (s server) refused(t *testing.T, says, stdin string, args ...string) {
 	}
 }
 
-func holds(t *testing.T, out string, lines ...string) {
-	t.Helper()
-	for _, line := range lines {
-		if !strings.Contains(out, line) {
-			t.Errorf("%q is not in\n%s", line, out)
-		}
-	}
-}
-
 func TestApplyRules(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -8,5 +8,6 @@
 // version that was compared: a change made in between is reported, never
 // overwritten.
 //
-// Fed by files and flags; feeds the control plane's REST API alone.
+// Fed by files and flags; feeds the control plane's REST API, and a gateway with
+// the requests of cache warm.
 package client

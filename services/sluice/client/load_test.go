@@ -35,6 +35,15 @@ func writeFile(t *testing.T, dir, name, content string) string {
 	return path
 }
 
+func holds(t *testing.T, out string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q is not in\n%s", line, out)
+		}
+	}
+}
+
 func TestLoadReadsAllForms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
