@@ -81,6 +81,7 @@ func New[V any](o Options[V]) (*Cache[V], error) {
 		return nil, fmt.Errorf("cache: new: %w", err)
 	}
 	if o.Redis != nil {
+		c.metrics.redisUp.Set(1) // until it fails
 		c.l2 = newL2(o.Redis, o.Prefix+o.Family+":", o.RedisTimeout, o.Lease, c.beat)
 	}
 	return c, nil
@@ -188,6 +189,9 @@ func (c *Cache[V]) valid(key string, it *item[V]) bool {
 func (c *Cache[V]) serve(it *item[V], src Source, now int64) (Result[V], error) {
 	it.stats.reads.Add(1)
 	c.metrics.bySource[src].Inc()
+	if src == Stale && it.nearLimit(now) {
+		c.metrics.nearLimit.Inc()
+	}
 	if it.negative {
 		return Result[V]{Source: src, Age: time.Duration(now - it.written), Fresh: time.Duration(it.expiry - now)}, ErrNotFound
 	}

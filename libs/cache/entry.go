@@ -101,6 +101,15 @@ func (it *item[V]) revalidating(now int64) bool { return now < it.expiry+it.swr 
 // standsIn reports whether it may be served in place of a failure.
 func (it *item[V]) standsIn(now int64) bool { return now < it.expiry+max(it.swr, it.sie) }
 
+// nearLimit reports whether a stale one is in the last tenth of the time in which it may be served.
+func (it *item[V]) nearLimit(now int64) bool {
+	limit := it.swr
+	if it.err != nil {
+		limit = max(it.swr, it.sie)
+	}
+	return now-it.expiry >= limit-limit/10
+}
+
 func (it *item[V]) result(src Source, now int64) Result[V] {
 	return Result[V]{Value: it.value, Source: src, Age: time.Duration(now - it.written), Fresh: time.Duration(it.expiry - now), Err: it.err}
 }

@@ -54,6 +54,7 @@ func (c *Cache[V]) attempt(ctx context.Context, key string, load Loader[V], shar
 	default:
 		c.source.Answered(began)
 	}
+	c.metrics.setSource(c.source.Closed())
 	c.metrics.loadSeconds.Observe(took.Seconds())
 	c.metrics.loads[outcomeName(err, failed)].Inc()
 	return v, took, err

@@ -17,6 +17,8 @@ type Metrics struct {
 	drops         *prometheus.CounterVec
 	lost          *prometheus.CounterVec
 	redisUp       *prometheus.GaugeVec
+	nearLimit     *prometheus.CounterVec
+	sourceUp      *prometheus.GaugeVec
 }
 
 // NewMetrics registers with reg; nil registers nowhere. It panics when a name is taken.
@@ -41,10 +43,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		invalidations: counter("cache_invalidations_total", "Invalidations heard, by kind: soft, hard.", "kind"),
 		drops:         counter("cache_l1_drops_total", "Times all of L1 was dropped because invalidations may have been missed."),
 		lost:          counter("cache_lock_lost_total", "Runs that found their lock lost or their value invalidated when they wrote, by reason: lost, superseded.", "reason"),
+		nearLimit:     counter("cache_stale_near_limit_total", "Stale answers given in the last tenth of the time in which they may be; what follows waits, or fails."),
+		sourceUp:      gauge("cache_source_up", "1 while loads are let through, 0 while the breaker holds them back after failures in a row over all keys."),
 		redisUp:       gauge("cache_redis_up", "1 while Redis answers, 0 while loads are limited to this process."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.waiters, m.loads, m.loadSeconds, m.inFlight, m.invalidations, m.drops, m.lost, m.redisUp)
+		reg.MustRegister(m.requests, m.waiters, m.loads, m.loadSeconds, m.inFlight, m.invalidations, m.drops, m.lost, m.nearLimit, m.sourceUp, m.redisUp)
 	}
 	return m
 }
@@ -59,6 +63,8 @@ type familyMetrics struct {
 	soft, hard       prometheus.Counter
 	drops            prometheus.Counter
 	lost, superseded prometheus.Counter
+	nearLimit        prometheus.Counter
+	sourceUp         prometheus.Gauge
 	redisUp          prometheus.Gauge
 
 	mu       sync.Mutex
@@ -75,8 +81,9 @@ func (m *Metrics) family(name string) *familyMetrics {
 		soft: m.invalidations.WithLabelValues(name, "soft"), hard: m.invalidations.WithLabelValues(name, "hard"),
 		drops: m.drops.WithLabelValues(name),
 		lost:  m.lost.WithLabelValues(name, "lost"), superseded: m.lost.WithLabelValues(name, "superseded"),
-		redisUp: m.redisUp.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), running: map[string]int{},
+		nearLimit: m.nearLimit.WithLabelValues(name), sourceUp: m.sourceUp.WithLabelValues(name), redisUp: m.redisUp.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), running: map[string]int{},
 	}
+	f.sourceUp.Set(1) // until it fails
 	for s := HitL1; s <= Fallback; s++ {
 		f.bySource[s] = m.requests.WithLabelValues(name, s.String())
 	}
@@ -84,6 +91,14 @@ func (m *Metrics) family(name string) *familyMetrics {
 		f.loads[outcome] = m.loads.WithLabelValues(name, outcome)
 	}
 	return f
+}
+
+func (f *familyMetrics) setSource(up bool) {
+	if up {
+		f.sourceUp.Set(1)
+	} else {
+		f.sourceUp.Set(0)
+	}
 }
 
 func (f *familyMetrics) begin(key string) {

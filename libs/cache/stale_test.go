@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/sluice-platform/sluice/libs/cache"
 )
 
@@ -40,6 +42,43 @@ func TestStaleWhileRevalidate(t *testing.T) {
 	if r, err := c.Fetch(t.Context(), "k"); err == nil {
 		t.Fatalf("served %q past the limit", r.Value)
 	}
+}
+
+// Operators see that stale answers come near their limit, and that the breaker holds a source's loads back.
+func TestLimitsAndBreakerAreSeen(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	var src source
+	reg := prometheus.NewRegistry()
+	c := s.node(func(o *options) {
+		o.Load, o.StaleIfError, o.BreakerFailures, o.BreakerProbe, o.Metrics = src.load, 100*time.Second, 3, 10*time.Second, cache.NewMetrics(reg)
+	})
+	sees := func(when string, nearLimit, sourceUp float64) {
+		t.Helper()
+		got := counters(t, reg)
+		if got["cache_stale_near_limit_total"] != nearLimit || got["cache_source_up"] != sourceUp || got["cache_redis_up"] != 1 {
+			t.Errorf("%s: %v near the limit, source up %v, redis up %v", when, got["cache_stale_near_limit_total"], got["cache_source_up"], got["cache_redis_up"])
+		}
+	}
+	sees("before the first read", 0, 1)
+	get(t, c, "k")
+	src.set(func(s *source) { s.err = errors.New("down") })
+	s.advance(110 * time.Second)
+	wants(t, get(t, c, "k"), "k@0", cache.Stale)
+	sees("in the middle of the time", 0, 1)
+	for _, key := range []string{"a", "b"} {
+		if _, err := c.Get(t.Context(), key); err == nil {
+			t.Fatal("a dead source answered")
+		}
+	}
+	sees("behind three failures", 0, 0)
+	s.advance(45 * time.Second)
+	wants(t, get(t, c, "k"), "k@0", cache.Stale)
+	sees("near the limit", 1, 0)
+	src.set(func(s *source) { s.err = nil })
+	s.advance(20 * time.Second)
+	get(t, c, "k")
+	sees("when the source is back", 1, 1)
 }
 
 // A source down for ten minutes: asked ever more rarely, stale to its limit, then the error; 404 is not hidden.
