@@ -97,7 +97,8 @@ func read(t *testing.T, path string) string {
 
 var testName = regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
 
-// A guarantee is shown by a test that exists.
+// A guarantee is shown by a test that exists, and so is whatever else a page
+// says of a test.
 func TestGuaranteesAreShown(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{}
@@ -108,13 +109,41 @@ func TestGuaranteesAreShown(t *testing.T) {
 			}
 		}
 	}
-	named := testName.FindAllStringSubmatch(read(t, "docs/guarantees.md"), -1)
-	if len(named) < 15 {
+	if named := testName.FindAllString(read(t, "docs/guarantees.md"), -1); len(named) < 15 {
 		t.Fatalf("docs/guarantees.md names only %d tests", len(named))
 	}
-	for _, m := range named {
-		if !tests[m[1]] {
-			t.Errorf("docs/guarantees.md names %s, which no test file has", m[1])
+	for _, doc := range documents(t) {
+		page, err := filepath.Rel(root, doc)
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, m := range testName.FindAllStringSubmatch(read(t, page), -1) {
+			if !tests[m[1]] {
+				t.Errorf("%s names %s, which no test file has", page, m[1])
+			}
+		}
+	}
+}
+
+// What a page quotes of an example is in the example, which is run.
+func TestQuotedExampleIsTheOneThatRuns(t *testing.T) {
+	t.Parallel()
+	_, rest, _ := strings.Cut(read(t, "docs/walks/cache-stampede.md"), "(../../libs/cache/example_test.go)")
+	_, rest, _ = strings.Cut(rest, "```go\n")
+	quote, _, found := strings.Cut(rest, "```")
+	if !found || strings.Count(quote, "\n") < 8 {
+		t.Fatalf("the page quotes %q", quote)
+	}
+	example := read(t, "libs/cache/example_test.go")
+	for line := range strings.Lines(quote) {
+		line = strings.TrimSpace(line)
+		_, behind, found := strings.Cut(example, line)
+		if line == "// …" {
+			continue
+		}
+		if !found {
+			t.Fatalf("the example has no %q behind the lines before it", line)
+		}
+		example = behind
 	}
 }

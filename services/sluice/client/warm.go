@@ -22,8 +22,9 @@ serves several hosts; empty lines and those that begin with # are passed over. O
 that clients asked for most often (--top), counted from the control plane's usage events. Events name
 no query, and for an endpoint of the catalog its pattern: patterns with wildcards need a list.
 
-Each path is asked for once, in random order and at random instants within the rate. What is stored
-together would die together: routes spread their TTLs besides.
+Each path is asked for once, in random order and at random instants within the rate, since what is
+stored together dies together. (A gateway besides shortens freshness of a minute or more by up to a
+twentieth, at random.)
 
 A request is made as the headers say and nothing is added to them, not even Accept-Encoding. Where a
 route is not shared, answers to requests with an identity are kept apart from those without: give the
