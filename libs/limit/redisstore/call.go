@@ -60,6 +60,9 @@ func (l *lanes) calls(batches []*batch, try int) {
 	}
 	for i, b := range batches {
 		b.again = b.take(l, cmds[i])
+		if l.refusal.lasts(cmds[i].Err(), s.now(), s.o.Budget) {
+			b.again = false
+		}
 	}
 }
 

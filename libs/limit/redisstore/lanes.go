@@ -21,6 +21,7 @@ type lanes struct {
 	// pipeline sends several batches in one go; nil where one slot is all.
 	pipeline *redis.Client
 	breaker  *breaker.Breaker
+	refusal  refusal
 
 	mu      sync.Mutex
 	waiting queue
@@ -41,8 +42,12 @@ type lane struct {
 var errQueueFull = errors.New("too many decisions wait")
 
 // add queues the part, and starts a lane where one is free. No owner may hold
-// more than half of the queue, so that there is room for the others.
+// more than half of the queue, so that there is room for the others. While the
+// server goes on refusing, most are told so here.
 func (l *lanes) add(p *part) error {
+	if err := l.refusal.instead(l.s.now(), l.s.o.Budget); err != nil {
+		return fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, err)
+	}
 	p.owner = slotOf(p.keys[0])
 	l.mu.Lock()
 	if l.waiting.length >= l.s.o.Queue || l.waiting.waits(p.owner) >= (l.s.o.Queue+1)/2 {
