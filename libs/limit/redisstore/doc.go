@@ -24,6 +24,9 @@
 //     NOSCRIPT (with the script's text), MOVED, ASK, TRYAGAIN, LOADING,
 //     READONLY, CLUSTERDOWN, MASTERDOWN, and once the script's own WRONG_PERIOD
 //     and LATE, with what the answer said of Redis's clock.
+//   - A server that goes on refusing everybody (READONLY, LOADING, CLUSTERDOWN,
+//     MASTERDOWN) past a budget is asked by one decision in a while; the others
+//     are told what it said.
 //   - A decision ends after a budget (Options.Budget) of silence in which this
 //     process ran, see waiting. That ends the wait, not the connection: the
 //     call goes on, and what it charged for a decision that left is given back.
