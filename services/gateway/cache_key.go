@@ -112,6 +112,9 @@ func variesByAll(h http.Header) bool {
 }
 
 // nominated are the headers an answer varies by: its own Vary and the route's.
+// By a credential means by whom it proves: the gate took the key, and perhaps
+// the token, out of the request, so that its field alone would be the same of
+// every tenant.
 func (p *cachePolicy) nominated(h http.Header) []string {
 	names := slices.Clone(p.headers)
 	for _, line := range h["Vary"] {
@@ -120,6 +123,9 @@ func (p *cachePolicy) nominated(h http.Header) []string {
 				names = append(names, http.CanonicalHeaderKey(name))
 			}
 		}
+	}
+	if slices.Contains(names, headerAuthorization) || slices.Contains(names, headerAPIKey) {
+		names = append(names, headerTenant, headerUser, headerApplication)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -22,6 +22,7 @@ func TestWhatIsShared(t *testing.T) {
 		body    string // which of the origin's answers
 	}
 	acme, globex := []string{"X-Api-Key", "slk_acme"}, []string{"X-Api-Key", "slk_globex"}
+	acmesBearer, globexBearer := []string{"Authorization", "Bearer slk_acme"}, []string{"Authorization", "Bearer slk_globex"}
 	for name, c := range map[string]struct {
 		route  catalog.Cache
 		fields []string
@@ -35,6 +36,18 @@ func TestWhatIsShared(t *testing.T) {
 		"public: among the identified":        {fields: cc("max-age=60, public"), calls: []call{{acme, "1"}, {globex, "1"}, {nil, "2"}, {acme, "1"}}},
 		"public and vary: a tenant its own": {
 			fields: append(cc("max-age=60, public"), "Vary", "X-Tenant-Id"), calls: []call{{acme, "1"}, {globex, "2"}, {acme, "1"}, {globex, "2"}},
+		},
+		"public and vary by the credential: a tenant its own": {
+			fields: append(cc("max-age=60, public"), "Vary", "Accept, authorization"), calls: []call{{acmesBearer, "1"}, {globexBearer, "2"}, {acmesBearer, "1"}, {globexBearer, "2"}},
+		},
+		"public and vary by the key: a tenant its own": {
+			fields: append(cc("max-age=60, public"), "Vary", "X-API-Key"), calls: []call{{acme, "1"}, {globex, "2"}, {acme, "1"}, {globex, "2"}},
+		},
+		"route header of the credential: a tenant its own": {
+			route: catalog.Cache{Headers: []string{"authorization"}}, fields: cc("s-maxage=60"), calls: []call{{acme, "1"}, {globex, "2"}, {acme, "1"}},
+		},
+		"shared route, vary by the credential: all's": {
+			route: catalog.Cache{Shared: true}, fields: append(cc("max-age=60"), "Vary", "Authorization"), calls: []call{{acme, "1"}, {globexBearer, "1"}, {nil, "1"}},
 		},
 		"route header: a tenant its own": {
 			route: catalog.Cache{Headers: []string{"x-tenant-id"}}, fields: cc("s-maxage=60"), calls: []call{{acme, "1"}, {globex, "2"}, {acme, "1"}},
