@@ -50,7 +50,11 @@ func numbers(t redisstore.Totals) Numbers {
 
 // cause of a difference between Redis and a checkpoint that has lasted.
 func cause(counted, kept redisstore.Totals) string {
+	without := counted
+	without.Refunded = kept.Refunded
 	switch {
+	case without == kept && counted.Refunded > kept.Refunded:
+		return "given back, and not checkpointed: what refundOn gives back is checkpointed with the counter's next charge, and lost if Redis loses the counter before; or the keeper is behind"
 	case counted.Max(kept) == counted:
 		return "charged, and not checkpointed: the keeper is behind, or the events of a gateway have not come"
 	case counted == (redisstore.Totals{}):

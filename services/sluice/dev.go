@@ -307,6 +307,24 @@ func guide(cfg config.Config, servers *dev.Servers, folder string, took time.Dur
 	return dev.Guide{
 		Lines: append(lines, servers.Describe()...), Folder: folder,
 		Gateways: gateways, ControlPlane: cfg.Controlplane.Listen, Demo: cfg.Demo.Listen, UsageStore: store,
-		AdminToken: devAdmin, ReadonlyToken: devReadonly, SluicePath: program, Took: took,
+		AdminToken: devAdmin, ReadonlyToken: devReadonly, SluicePath: program, Stores: reconcileKeys(cfg, servers), Took: took,
 	}
+}
+
+// reconcileKeys are what sluice reconcile must be told beside this process. A
+// server that a user configured is left out, since its URL may hold a password:
+// it comes from where it came from here.
+func reconcileKeys(cfg config.Config, servers *dev.Servers) []string {
+	postgres, redis, _ := servers.Overrides()
+	keys := []string{"usage.store=" + cfg.Usage.Store}
+	if postgres != "" {
+		keys = append(keys, "postgres.url="+postgres)
+	}
+	if redis != "" {
+		keys = append(keys, "redis.counters.addr="+redis)
+	}
+	if cfg.Usage.Store == config.UsageElasticsearch {
+		keys = append(keys, "elasticsearch.url="+cfg.Elasticsearch.URL, "elasticsearch.flavor="+cfg.Elasticsearch.Flavor)
+	}
+	return keys
 }

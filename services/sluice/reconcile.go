@@ -34,7 +34,8 @@ func newReconcile() *cobra.Command {
 		Short: "Hold counters, checkpoints, ledger and usage events against each other",
 		Long: "Compare, for each quota counter, what Redis, the keeper's checkpoints, the wallets' ledger\n" +
 			"and the usage events say, and print every difference with its likely cause. It only reads,\n" +
-			"with the configuration of sluice run. What is merely under way is looked at again for --wait.\n\n" +
+			"with the configuration of sluice run. What is merely under way is looked at again for --wait.\n" +
+			"Beside sluice dev (make run), give the --set flags that it prints when it is ready.\n\n" +
 			"The exit code is 0 when all agree, 1 when they do not or when one cannot be read.",
 		Example: "  sluice reconcile --config sluice.yaml\n" +
 			"  sluice reconcile --config sluice.yaml --tenant acme --json",
@@ -66,7 +67,7 @@ func (f *reconcileFlags) run(cmd *cobra.Command) (err error) {
 	}
 	report, err := reconcile.Run(cmd.Context(), from, reconcile.Options{
 		TenantID: f.tenant, Wait: f.wait, EventsSince: eventsSince(cfg, time.Now()),
-		Progress: func(step string, counters int) { fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d counters\n", step, counters) },
+		Progress: progress(cmd.ErrOrStderr()),
 	})
 	if err != nil {
 		return fmt.Errorf("reconcile: %w", err)
@@ -78,6 +79,17 @@ func (f *reconcileFlags) run(cmd *cobra.Command) (err error) {
 		return errDifferences
 	}
 	return nil
+}
+
+// progress prints each step, and one that repeats only when its number changes.
+func progress(w io.Writer) func(step string, counters int) {
+	last := ""
+	return func(step string, counters int) {
+		if line := fmt.Sprintf("%s: %d counters", step, counters); line != last {
+			fmt.Fprintln(w, line)
+			last = line
+		}
+	}
 }
 
 func reconcileSources(c *clients) (reconcile.Sources, error) {

@@ -30,7 +30,7 @@ func purgeCommand(c *connection) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use: "purge SERVICE", Short: "Purge a URL, a prefix, a tag, or all of a service", Args: exactly(1, "the name of a service"),
-		Example: "  sluice cache purge shop --url /shop/item?id=4711\n  sluice cache purge shop --prefix /shop/\n" +
+		Example: "  sluice cache purge shop --path /shop/item?id=4711\n  sluice cache purge shop --prefix /shop/\n" +
 			"  sluice cache purge shop --tag product-4711\n  sluice cache purge shop --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given := 0
@@ -40,7 +40,7 @@ func purgeCommand(c *connection) *cobra.Command {
 				}
 			}
 			if given != 1 {
-				return errors.New("give exactly one of --url, --prefix, --tag and --all")
+				return errors.New("give exactly one of --path, --prefix, --tag and --all")
 			}
 			target.Service = args[0]
 			var made purges.Purge
@@ -51,7 +51,8 @@ func purgeCommand(c *connection) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&target.URL, "url", "", "a path as clients ask for it, with its query or for all queries")
+	// Not --url: that is the control plane's, of every command.
+	cmd.Flags().StringVar(&target.URL, "path", "", "a path as clients ask for it, with its query or for all queries")
 	cmd.Flags().StringVar(&target.Prefix, "prefix", "", "the beginning of paths")
 	cmd.Flags().StringVar(&target.Tag, "tag", "", "a tag that the service gave its answers")
 	cmd.Flags().BoolVar(&target.All, "all", false, "every answer of the service")

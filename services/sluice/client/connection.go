@@ -91,7 +91,7 @@ func (c *connection) fetch(ctx context.Context, r call) ([]byte, error) {
 	}
 	res, err := httpClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("call %s: %w", firstOf(c.what, "control plane"), err)
+		return nil, fmt.Errorf("call %s (%s or $%s says where it is): %w", firstOf(c.what, "control plane"), firstOf(c.flag, "--url"), firstOf(c.env, envURL), err)
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))

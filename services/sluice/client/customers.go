@@ -112,8 +112,11 @@ func (c customerUse) lines() [][]string {
 	var lines [][]string
 	for _, u := range c.Usage {
 		limit, left := "unlimited", "-"
-		if u.Limit != nil && u.Remaining != nil {
+		switch {
+		case u.Limit != nil && u.Remaining != nil:
 			limit, left = fmt.Sprint(*u.Limit), fmt.Sprint(*u.Remaining)
+		case u.Period.ID == "": // a wallet: sluice wallets says what is left in it
+			limit = "prepaid"
 		}
 		lines = append(lines, []string{c.ID, c.Name, u.Metric, firstOf(u.Period.ID, "-"), fmt.Sprint(u.Consumed), fmt.Sprint(u.Refunded), limit, left, u.Source})
 	}

@@ -166,7 +166,10 @@ func (a *explainAnswer) winner(i int) []string {
 	case v.Unlimited:
 		left = "unlimited"
 	case v.Remaining != nil:
-		left = fmt.Sprintf("%d of %d, reset in %.0f s", *v.Remaining, v.Limit, v.ResetSeconds)
+		left = fmt.Sprintf("%d of %d", *v.Remaining, v.Limit)
+		if v.ResetSeconds > 0 { // nothing refills a wallet or a full bucket
+			left += fmt.Sprintf(", reset in %.0f s", v.ResetSeconds)
+		}
 	}
 	switch {
 	case v.Unreadable != "":

@@ -105,10 +105,13 @@ func ruleRow(r rules.Rule) []string {
 }
 
 func limitText(r rules.Rule) string {
-	if r.Unlimited || r.Limit == nil || r.Limit.Limit == nil {
+	l := r.Limit
+	switch {
+	case !r.Unlimited && l != nil && l.Kind == rules.QuotaPrepaid:
+		return l.Algorithm + " prepaid" // its limit is the tenant's wallet
+	case r.Unlimited || l == nil || l.Limit == nil:
 		return "unlimited"
 	}
-	l := r.Limit
 	text := fmt.Sprintf("%s %d/%s", l.Algorithm, *l.Limit, firstOf(l.Window, l.Period))
 	if l.Timezone != "" && l.Timezone != "UTC" { // the default is not said
 		text += " " + l.Timezone

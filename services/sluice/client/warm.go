@@ -140,6 +140,8 @@ func (w *warming) outcomeOf(ctx context.Context, t *warmTally) error {
 		return errInterrupted
 	case t.counts[warmFailed] > w.maxErrors:
 		return fmt.Errorf("%d paths failed, more than --max-errors %d", t.counts[warmFailed], w.maxErrors)
+	case t.counts[warmFailed] > 0 && t.counts[warmFailed] == t.all:
+		return fmt.Errorf("all %d paths failed: --gateway or $%s says where the gateway is", t.all, envGateway)
 	}
 	return nil
 }

@@ -237,6 +237,18 @@ func TestWarmingStopsAtTooManyErrors(t *testing.T) {
 	})
 }
 
+// A gateway that answers nothing warms nothing, however few the paths are.
+func TestWarmingFailsWhenEveryPathFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gatewayStub{answer: func(int, *http.Request) (int, string, time.Duration) { return 503, "", 0 }}
+		err := stubWarming(g, 10, 2, 3).report(t.Context(), numbered(2), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "all 2 paths failed") {
+			t.Errorf("says %v", err)
+		}
+	})
+}
+
 func TestWarmingEndsWhenInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -19,6 +19,7 @@ type Guide struct {
 	ControlPlane, Demo                    string   // host:port
 	UsageStore                            string
 	AdminToken, ReadonlyToken, SluicePath string
+	Stores                                []string // key=value: where sluice reconcile finds what it compares
 	Took                                  time.Duration
 }
 
@@ -60,6 +61,9 @@ Try it:
   # who used what
   curl -s -H 'Authorization: Bearer %s' 'http://%s/v1/usage?tenantId=acme&limit=3'
 
+  # do Redis, checkpoints, wallets and events agree
+  %s reconcile --set '%s'
+
 `,
 		g.AdminToken, g.ReadonlyToken,
 		g.Demo,
@@ -67,6 +71,7 @@ Try it:
 		g.Gateways[0],
 		g.AdminToken, g.ControlPlane, g.AdminToken, g.ControlPlane,
 		g.Gateways[0], g.ReadonlyToken, g.ControlPlane, g.ControlPlane, g.ReadonlyToken, g.SluicePath,
-		g.ReadonlyToken, g.ControlPlane)
+		g.ReadonlyToken, g.ControlPlane,
+		g.SluicePath, strings.Join(g.Stores, "' --set '"))
 	fmt.Fprintf(w, "ready after %.1f s; stop with Ctrl-C\n", g.Took.Seconds())
 }
