@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -141,6 +142,9 @@ func setForwarded(p *httputil.ProxyRequest, trustedPeer bool) {
 // place of any the upstream wrote.
 func (g *gate) passAnswer(res *http.Response) error {
 	x := exchangeOf(res.Request.Context())
+	if res.StatusCode == http.StatusSwitchingProtocols && !switchesAsAsked(res) {
+		return errUnaskedSwitch
+	}
 	g.conclude(x, res.StatusCode, rule.Answered)
 	g.correct(x, res.Header)
 	g.record(x, res.StatusCode)
@@ -152,6 +156,15 @@ func (g *gate) passAnswer(res *http.Response) error {
 	x.answer.strip(res.Trailer, "")
 	g.setHeaders(x, res.Header)
 	return nil
+}
+
+var errUnaskedSwitch = errors.New("the service switched to a protocol that was not asked for")
+
+// switchesAsAsked judges a 101 as the proxy will, which answers 502 to one that
+// nobody asked for: by then the call would have ended well, and been charged.
+func switchesAsAsked(res *http.Response) bool {
+	_, both := res.Body.(io.ReadWriteCloser)
+	return both && strings.EqualFold(res.Request.Header.Get("Upgrade"), res.Header.Get("Upgrade"))
 }
 
 // upstreamFailed answers for a round trip that failed: an upstream that took

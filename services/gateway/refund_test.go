@@ -119,6 +119,12 @@ func unreliable(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 	case "broken":
 		panic(http.ErrAbortHandler)
+	case "another":
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "another")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	case "switch":
+		w.WriteHeader(http.StatusSwitchingProtocols)
 	default:
 		status, err := strconv.Atoi(word)
 		if err != nil {
@@ -160,6 +166,8 @@ func TestFailedCallsAreGivenBack(t *testing.T) {
 		"not reachable":         {"/gone/x", `["error"]`, 502, 0},
 		"not reachable, 502":    {"/gone/x", `["502"]`, 502, 0},
 		"unreachable not named": {"/gone/x", `["timeout"]`, 502, 1},
+		"switches unasked":      {"/demo/switch", `["error"]`, 502, 0},
+		"switches to another":   {"/demo/another", `["5xx"]`, 502, 0},
 		"answers 504 itself":    {"/demo/504", `["timeout"]`, 504, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
