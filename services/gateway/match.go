@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/libs/rule"
@@ -16,6 +17,9 @@ func (g *gate) match(x *exchange) bool {
 	path, err := route.CleanPath(escaped)
 	if err != nil {
 		return g.refuse(x, refusedBadPath, &problem{status: http.StatusBadRequest, title: "Bad path", detail: err.Error()})
+	}
+	if strings.IndexByte(x.r.URL.RawQuery, ' ') >= 0 { // HTTP/2 can carry one, a request line cannot
+		return g.refuse(x, refusedBadPath, &problem{status: http.StatusBadRequest, title: "Bad path", detail: "query holds a space; it is written %20"})
 	}
 	x.path = path
 	x.service = g.routes.find(path)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -145,5 +146,24 @@ func TestNothingPassesBeforeTheTablesAreWhole(t *testing.T) {
 	whole = true
 	if a := s.get("/demo/x"); a.StatusCode != 200 {
 		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
+// HTTP/2 can carry a space in a query. In the request line to a service, and in
+// the cache's key, it would end what it is in.
+func TestQueryWithASpaceIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{})
+	for _, query := range []string{" authorized", "q=1 HTTP/1.1", "q= "} {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/demo/a", nil)
+		req.URL.RawQuery = query
+		w := httptest.NewRecorder()
+		s.gate.ServeHTTP(w, req)
+		if body := w.Body.String(); w.Code != http.StatusBadRequest || !strings.Contains(body, "%20") {
+			t.Errorf("%q: %d %s", query, w.Code, body)
+		}
+	}
+	if a := s.get("/demo/a?q=%20"); a.StatusCode != http.StatusOK {
+		t.Errorf("an escaped one: %d %s", a.StatusCode, a.body)
 	}
 }
