@@ -55,9 +55,10 @@ type fold struct {
 	mu       sync.Mutex
 	counters map[string]totals
 	oldest   time.Time // record time of the oldest event in it; zero when empty
+	owed     owed      // is not emptied with the rest
 }
 
-func newFold() *fold { return &fold{counters: map[string]totals{}} }
+func newFold() *fold { return &fold{counters: map[string]totals{}, owed: owed{}} }
 
 // event folds an event's charges and returns how many of them no gateway can
 // have made.
@@ -73,10 +74,12 @@ func (f *fold) event(e usage.Event, recorded time.Time) (bad int) {
 			bad++
 			continue
 		}
-		f.put(c.Counter, totals{
+		t := totals{
 			metric: c.Metric, consumed: c.Consumed, refunded: c.Refunded, forfeited: c.Forfeited,
 			carried: c.Carried, limit: c.Limit, chargedAt: at, eventID: e.ID,
-		})
+		}
+		f.put(c.Counter, t)
+		f.owed.note(c, t, recorded)
 		f.since(recorded)
 	}
 	return bad

@@ -154,6 +154,7 @@ func (s *Service) checkpoint(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	counters, oldest := s.fold.take()
+	s.addOwed(ctx, counters)
 	timer := prometheus.NewTimer(s.metrics.seconds)
 	err := s.write(ctx, counters)
 	timer.ObserveDuration()
