@@ -57,16 +57,19 @@ func TestRefusedWritesChargeNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := s.Decide(t.Context(), three())
-			if !errors.Is(err, limit.ErrUnavailable) || !strings.Contains(err.Error(), name) {
+			// A try that is repeated to the end of the budget may leave no time to say why.
+			if !errors.Is(err, limit.ErrUnavailable) || !strings.Contains(err.Error(), name) && !errors.Is(err, errNoAnswer) {
 				t.Errorf("error %v", err)
 			}
 			if err := admin.Do(t.Context(), refuse.off...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			// gcra may have got its unit back meanwhile, 600 ms after the charge.
-			if n := used(t, s); n < 2 || n > 3 {
-				t.Errorf("%d units used after one charge of three counters", n)
-			}
+			// gcra may have got its unit back meanwhile, 600 ms after the charge. A last
+			// try that found writes taken again was for nobody, and is given back.
+			servertest.Eventually(t, 5*time.Second, "the units of one charge of three counters", func() bool {
+				n := used(t, s)
+				return n == 2 || n == 3
+			})
 		})
 	}
 }
