@@ -56,7 +56,7 @@ func (s *Service) createPurge(ctx context.Context, _ *struct{}) (*document[purge
 			return json.Marshal(purge)
 		},
 		then: func(ctx context.Context, tx pgx.Tx, _, _ record) error {
-			if err := knownService(ctx, tx, in.Service); err != nil {
+			if err := in.reaches(ctx, tx); err != nil {
 				return err
 			}
 			return s.store.retirePurges(ctx, tx)
@@ -72,16 +72,22 @@ func (s *Service) createPurge(ctx context.Context, _ *struct{}) (*document[purge
 	return out, nil
 }
 
-// knownService refuses a name that is none: a purge that was misspelt must not
-// seem to have worked.
-func knownService(ctx context.Context, tx pgx.Tx, name string) error {
-	var one int
-	err := tx.QueryRow(ctx, `SELECT 1 FROM catalog WHERE key = $1 AND document IS NOT NULL`, name).Scan(&one)
+// reaches refuses what no answer can be stored of: a purge that was misspelt must
+// not seem to have worked.
+func (in *NewPurge) reaches(ctx context.Context, tx pgx.Tx) error {
+	var under string
+	err := tx.QueryRow(ctx, `SELECT document->>'prefix' FROM catalog WHERE key = $1 AND document IS NOT NULL`, in.Service).Scan(&under)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return invalid(FieldError{"body", "service", "must be the name of a service of the catalog"})
 	}
 	if err != nil {
 		return fmt.Errorf("read catalog: %w", err)
+	}
+	if in.URL != "" && !strings.HasPrefix(in.URL, under) {
+		return invalid(FieldError{"body", "url", fmt.Sprintf("must lie under the prefix of the service, %s", under)})
+	}
+	if in.Prefix != "" && !strings.HasPrefix(in.Prefix, under) && !strings.HasPrefix(under, in.Prefix) {
+		return invalid(FieldError{"body", "prefix", fmt.Sprintf("must lie under the prefix of the service, %s", under)})
 	}
 	return nil
 }

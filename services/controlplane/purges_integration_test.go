@@ -64,6 +64,8 @@ func TestPurgesAreRefusedByName(t *testing.T) {
 		`{"service":"dmeo","tag":"a"}`:                     "service",
 		`{"service":"demo","url":"http://a/b"}`:            "url",
 		`{"service":"demo","url":"/a#b"}`:                  "url",
+		`{"service":"demo","url":"/dmeo/a"}`:               "url",
+		`{"service":"demo","prefix":"/dmeo"}`:              "prefix",
 		`{"service":"demo","prefix":"a"}`:                  "prefix",
 		`{"service":"demo","prefix":"/a?b"}`:               "prefix",
 		`{"service":"demo","tag":"a b"}`:                   "tag",
