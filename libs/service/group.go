@@ -243,3 +243,14 @@ func (g *Group) adminRoutes(mux *http.ServeMux) (mounted []string) {
 	}
 	return mounted
 }
+
+// Well reports whether every module is ready and none is degraded. Safe for
+// concurrent use.
+func (g *Group) Well() bool {
+	for _, s := range g.Status() {
+		if !s.Ready || s.Degraded != "" {
+			return false
+		}
+	}
+	return true
+}

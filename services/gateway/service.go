@@ -124,9 +124,19 @@ func (s *Service) Ready() error {
 	return errors.Join(s.tables.ready(), s.counters.check.ready())
 }
 
-// Degraded says which rules are not in force as they were written, empty where
-// all are. It does not make the gateway unready: the others hold.
-func (s *Service) Degraded() string { return s.tables.degraded() }
+// Degraded says which rules are not in force as they were written, and whether
+// quotas are charged; empty where all is well. It does not make the gateway
+// unready: the other rules hold, and the rules of quotas say what holds without.
+func (s *Service) Degraded() string {
+	told := s.tables.degraded()
+	if s.counters.store.Whole() {
+		return told
+	}
+	if told != "" {
+		told += "; "
+	}
+	return told + "quotas are being restored: their rules' onStoreLoss holds"
+}
 
 // Addr is the address clients connect to, empty before Run has opened it.
 func (s *Service) Addr() string { return s.server.addr() }

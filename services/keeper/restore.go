@@ -29,6 +29,7 @@ type restorer struct {
 	seen    map[string]map[string]bool // by process: gateways that lived when it was whole
 	since   map[string]time.Time       // when a process was seen not to be whole
 	told    time.Time                  // when a failure was logged last
+	watched bool                       // whether a look has ever found all quotas whole
 }
 
 func newRestorer(cfg Config, deps Deps, m *metrics) *restorer {
@@ -96,6 +97,7 @@ func (r *restorer) look(ctx context.Context, every bool) error {
 		}
 	}
 	r.metrics.restoring.Set(float64(len(lost)))
+	r.watched = r.watched || len(lost) == 0
 	for _, p := range lost {
 		if err = errors.Join(err, r.restore(ctx, p)); ctx.Err() != nil {
 			return ctx.Err()
@@ -117,7 +119,7 @@ func (r *restorer) restore(ctx context.Context, p redisstore.Process) error {
 		return err
 	}
 	log := r.deps.Log.With("redis", p.String(), "marker", p.Marker)
-	log.Warn("redis has lost quotas, or is another process than before: restoring them; until then decisions with quotas follow onStoreLoss")
+	r.announce(log)
 	err = r.awaitGateways(ctx, p)
 	var raised int
 	if err == nil {
@@ -137,4 +139,14 @@ func (r *restorer) restore(ctx context.Context, p redisstore.Process) error {
 	r.metrics.restoreSeconds.Observe(took.Seconds())
 	log.Info("quotas are restored", "took", took.Round(time.Millisecond), "raised", raised)
 	return nil
+}
+
+// announce tells of a restore: a warning where this keeper saw the quotas whole
+// before; at its start, the first one of all included, it only has yet to know.
+func (r *restorer) announce(log *slog.Logger) {
+	if r.watched {
+		log.Warn("redis has lost quotas, or is another process than before: restoring them; until then decisions with quotas follow onStoreLoss")
+		return
+	}
+	log.Info("it is not known yet whether the quotas in redis are whole: bringing back what is known of them; until then decisions with quotas follow onStoreLoss")
 }

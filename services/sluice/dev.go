@@ -269,19 +269,30 @@ func runDev(ctx context.Context, cfg config.Config, log *slog.Logger, servers *d
 	return err
 }
 
-// awaitReady polls until every module is ready; false when ctx ended first.
+// awaitReady polls until every module is ready and does all it should: quotas are
+// charged some seconds after the rest is there. What is still wrong then is left
+// for /readyz to tell. It returns false when ctx ended first.
 func (p *process) awaitReady(ctx context.Context) bool {
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
-	for p.group.Ready() != nil {
+	var patience <-chan time.Time
+	for !p.group.Well() {
+		if patience == nil && p.group.Ready() == nil {
+			patience = time.After(wellWithin)
+		}
 		select {
 		case <-poll.C:
+		case <-patience:
+			return true
 		case <-ctx.Done():
 			return false
 		}
 	}
 	return true
 }
+
+// wellWithin is how long a start waits for what is ready to do all it should.
+const wellWithin = 10 * time.Second
 
 func guide(cfg config.Config, servers *dev.Servers, folder string, took time.Duration) dev.Guide {
 	lines := []dev.Line{{Name: "gateway", Addr: "http://" + cfg.Gateway.Listen, About: "serves http://" + cfg.Demo.Listen + " under /demo/"}}
