@@ -3,12 +3,12 @@
 #   1. a fixed against a sliding window at the edge
 #   2. a rate against a quota on one path
 #   3. what `open`, `closed` and `local` do while Redis is away
-# With `make run ARGS='--port-offset 100'`: SLUICE_GATE=http://127.0.0.1:8180 SLUICE_URL=http://127.0.0.1:8188 SLUICE_DEMO_REDIS_PORT=16479.
+# With `make run ARGS='--port-offset 100'`: SLUICE_GATEWAY=http://127.0.0.1:8180 SLUICE_URL=http://127.0.0.1:8188 SLUICE_DEMO_REDIS_PORT=16479.
 # It makes rules named demo-… and deletes them again. Tenants are new each time, so it can be run often.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-gate=${SLUICE_GATE:-http://127.0.0.1:8080}
+gate=${SLUICE_GATEWAY:-http://127.0.0.1:8080}
 export SLUICE_TOKEN=${SLUICE_TOKEN:-dev-admin}
 redis_port=${SLUICE_DEMO_REDIS_PORT:-16379}
 tenant=demo-$(date +%s)
