@@ -82,6 +82,7 @@ func (f *devFlags) run(cmd *cobra.Command) (err error) {
 	}
 	cfg := f.usageStore(loaded)
 	log := newLogger(cfg.Log, cmd.ErrOrStderr())
+	slog.SetDefault(log) // what libraries print with package log, such as net/http, becomes lines of it
 	options := f.servers(loaded, log)
 	if f.printConfig {
 		return printDevConfig(cmd.OutOrStdout(), loaded, cfg, options)

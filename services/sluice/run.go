@@ -37,6 +37,7 @@ func newRun() *cobra.Command {
 
 func run(ctx context.Context, cfg config.Config, targets []string, stderr io.Writer) error {
 	log := newLogger(cfg.Log, stderr)
+	slog.SetDefault(log) // what libraries print with package log, such as net/http, becomes lines of it
 	p, err := newProcess(cfg, log, targets)
 	if err != nil {
 		return err
