@@ -154,6 +154,7 @@ func (g *gate) passAnswer(res *http.Response) error {
 		}
 	}
 	x.answer.strip(res.Trailer, "")
+	varyByCredential(res.Header)
 	g.setHeaders(x, res.Header)
 	return nil
 }

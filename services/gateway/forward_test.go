@@ -22,6 +22,7 @@ func TestAnswersPassWholeWithTheDecisionsHeaders(t *testing.T) {
 		w.Header().Set("Sluice-Decision-Id", "spoof")
 		w.Header().Set("Trailer", "X-Sum")
 		w.Header().Set("X-Own", "1")
+		w.Header().Set("Vary", "X-Tenant-Id")
 		w.WriteHeader(http.StatusTeapot)
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -42,6 +43,9 @@ func TestAnswersPassWholeWithTheDecisionsHeaders(t *testing.T) {
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if vary := strings.Join(res.Header["Vary"], ", "); vary != "X-Tenant-Id, Authorization, X-Api-Key" {
+		t.Errorf("Vary is %s", vary)
 	}
 	host := strings.TrimPrefix(s.upstream.URL, "http://")
 	if res.StatusCode != http.StatusTeapot || string(body) != host+" hello" || res.Trailer.Get("X-Sum") != "42" || res.Header.Get("X-Own") != "1" {
