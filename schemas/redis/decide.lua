@@ -23,6 +23,7 @@
 --   7 key cost capacity refunded forfeited overdraft known     quota, prepaid
 --   8 0 cost                                                    a limit of 0
 --   9 key sequence                 a settlement: once for each sequence number
+--  10 key from to                a step: the number is from, and becomes to
 --
 -- capacity -1 is unlimited or forced: it passes. X_us and X_rem are the time X
 -- units take: whole µs and rem / limit of one more, divided exactly by the
@@ -32,10 +33,10 @@
 -- and refunded, of a prepaid one forfeited, too: what is found below them was
 -- lost, and is raised to them.
 --
--- ARGV[2] is there where quotas are. The last of KEYS is their marker then,
--- RUN_ID:TOKEN of the process whose quotas are whole, and ARGV[2] the one the
--- caller knows, empty for none. Where this process has another run id, or the
--- caller knows another marker, decisions with quotas are answered RESTORE.
+-- ARGV[2] is there where quotas or steps are. The last of KEYS is their marker
+-- then, RUN_ID:TOKEN of the process whose quotas are whole, and ARGV[2] the one
+-- the caller knows, empty for none. Where this process has another run id, or
+-- the caller knows another marker, decisions with these are answered RESTORE.
 --
 -- ARGV[3], where it is there, is a number to leave on a receipt, whose key is
 -- the last of KEYS but one: the number and each decision's status, 2:110. It is
@@ -48,7 +49,7 @@
 --   2  WRONG_PERIOD: Redis is not in the period a quota names
 --   3  LATE: the deadline has passed
 --   4  BROKEN: a key holds something else
---   5  SETTLED before
+--   5  SETTLED before, or a step's number is another
 --   6  RESTORE: it is not known that the quotas here are whole
 --
 -- In a decision of status 2 to 6 nothing is charged. Nothing is written before
@@ -62,8 +63,8 @@
 local MAX = 9007199254740992 -- 2^53
 local WRONG_PERIOD, LATE, BROKEN, SETTLED, RESTORE = 2, 3, 4, 5, 6
 local LENGTH = {24, 32, 16, 24}    -- of what rates hold
-local NUMBERS = {9, 11, 6, 6, 11, 18, 10, 3, 3} -- of counters
-local ANSWERS = {3, 3, 3, 4, 3, 4, 4, 3, 3}
+local NUMBERS = {9, 11, 6, 6, 11, 18, 10, 3, 3, 4} -- of counters
+local ANSWERS = {3, 3, 3, 4, 3, 4, 4, 3, 3, 3}
 
 local call, number, floor, mod = redis.call, tonumber, math.floor, math.fmod
 local pack, parse = struct.pack, struct.unpack
@@ -369,12 +370,24 @@ while A[p + 1] do
         ok = cost < 0
         a, b = 0, 0
 
-      elseif pass == 1 then
+      elseif pass == 1 and code == 9 then
         if a >= cost then
           status = SETTLED
           break
         end
         set(k, cost, 0, floor(now / 1000000) + 2592000, 0) -- for 30 days
+
+      elseif pass == 1 then
+        -- Like a quota: a number that was lost must not be taken for none.
+        if not whole then
+          status = RESTORE
+          break
+        end
+        if a ~= cost then
+          status = SETTLED
+          break
+        end
+        if a ~= A[q + 3] then set(k, A[q + 3], 0, floor(now / 1000000) + 2592000, 0) end
       end
 
       if pass == 1 then

@@ -104,7 +104,10 @@ func (b *batch) stamp(s *Store) {
 	for _, p := range b.parts {
 		p.sent.Store(b.began.UnixNano())
 		for _, at := range p.deadlines {
-			if known && (p.giving || !p.settle) {
+			switch {
+			case p.until > 0:
+				put(b.body, from+at, p.until)
+			case known && (p.giving || !p.settle):
 				put(b.body, from+at, deadline.UnixMicro())
 			}
 		}
@@ -244,16 +247,17 @@ func (p *part) locate(at int) int {
 		if at++; g.status > statusCharged {
 			continue
 		}
-		if g.guarded {
-			g.at += 3
-			at += 3
-		}
+		g.at += guardAnswers * g.guards
+		at += guardAnswers * g.guards
 		for j := g.from; j < g.to; j++ {
 			at += answers(&p.counters[j])
 		}
 	}
 	return at
 }
+
+// guardAnswers is how many numbers the script says of a guard.
+const guardAnswers = 3
 
 // answers is how many numbers the script says of a counter.
 func answers(c *limit.Counter) int {

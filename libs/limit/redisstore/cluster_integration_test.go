@@ -60,6 +60,28 @@ func spread(c limit.Counter, n int) []limit.Counter {
 	return counters
 }
 
+// An advance is of one slot; the marker it waits for is that slot's.
+func TestAdvanceIsOfOneSlot(t *testing.T) {
+	t.Parallel()
+	c := servertest.StartRedisCluster(t)
+	s := newStore(t, clusterClient(t, c), Options{})
+	counters := spread(longCounter(limit.RenewingQuota, 10), 0)
+	step := Step{Key: tagOf(counters[0].Key), From: 0, To: 1}
+	step.Key = "{" + step.Key + "}:step"
+	if d, err := s.Advance(t.Context(), Advance{Steps: []Step{step}, Counters: counters[:1], At: time.Now()}); err != nil || d.States[0].Consumed != 1 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if _, err := s.Advance(t.Context(), Advance{Steps: []Step{step}, Counters: counters[:1], At: time.Now()}); !errors.Is(err, ErrAdvanced) {
+		t.Fatalf("once more: %v", err)
+	}
+	for _, v := range []Advance{{Steps: []Step{step}, Counters: counters}, {Steps: []Step{step, {Key: counters[1].Key, To: 1}}}} {
+		v.At = time.Now()
+		if _, err := s.Advance(t.Context(), v); err == nil {
+			t.Errorf("over two slots: %+v", v)
+		}
+	}
+}
+
 // A request whose counters lie in several slots is all or nothing: what one
 // slot charged is given back when another denies.
 func TestSlotsAreAllOrNothing(t *testing.T) {

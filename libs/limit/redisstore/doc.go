@@ -43,7 +43,8 @@
 //     (Restorer, docs/adr/0015-restore-marker.md).
 //   - The highest totals seen of a quota are remembered and go with each call, so
 //     that a counter deleted alone comes back.
-//   - A settlement is applied once for each sequence number of its id.
+//   - A settlement is applied once for each sequence number of its id, an advance
+//     by whoever finds its steps' numbers as they were.
 //
 // libs/rule makes the counters, services/gateway owns the client and the store;
 // libs/breaker says when calls are not tried.

@@ -18,6 +18,7 @@ const (
 	codeWallet   = 7
 	codeNever    = 8
 	codeSettle   = 9
+	codeStep     = 10
 )
 
 // kindInteger is a key that holds a whole number; those of rates are of the
@@ -74,7 +75,7 @@ func (p *part) end(repeated bool) {
 
 // guard makes the group one of a settlement, applied once for each sequence.
 func (p *part) guard(key string, sequence uint64) {
-	p.groups[len(p.groups)-1].guarded = true
+	p.groups[len(p.groups)-1].guards = 1
 	p.number(codeSettle)
 	p.key(key, kindInteger)
 	p.number(int64(sequence))

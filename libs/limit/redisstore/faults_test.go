@@ -185,6 +185,29 @@ func TestLostSettlementIsAppliedOnce(t *testing.T) {
 	}
 }
 
+// An advance whose answer is lost is not given back; calling it again tells that
+// it took place.
+func TestLostAdvanceTakesPlaceOnce(t *testing.T) {
+	t.Parallel()
+	srv := miniredis.RunT(t)
+	p := newProxy(t, srv.Addr())
+	s := newStore(t, newClient(t, p.addr), Options{CallTimeout: 200 * time.Millisecond, Breaker: breaker.Options{Silence: generous, Errors: 1000}})
+	v := Advance{Steps: []Step{{stepKey, 0, 1}}, Counters: []limit.Counter{withCost(quota(100), 3)}, At: time.Now()}
+	p.answer.Store(cutOnAnswer)
+	if _, err := s.Advance(t.Context(), v); !errors.Is(err, limit.ErrUnavailable) {
+		t.Fatalf("error %v", err)
+	}
+	p.answer.Store(passAnswers)
+	servertest.Eventually(t, 5*time.Second, "the second call to be told", func() bool {
+		_, err := s.Advance(t.Context(), v)
+		return errors.Is(err, ErrAdvanced)
+	})
+	d, err := s.Decide(t.Context(), []limit.Counter{withCost(quota(100), 0)})
+	if err != nil || d.States[0].Consumed != 3 || d.States[0].Refunded != 0 {
+		t.Fatalf("%+v, %v", d, err)
+	}
+}
+
 // Answers that prove that nothing ran are followed by another try; no other is.
 func TestWhatIsSentAgain(t *testing.T) {
 	t.Parallel()

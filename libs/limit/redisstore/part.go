@@ -50,6 +50,7 @@ type part struct {
 	reply  string // this part's share
 	now    int64  // Redis's clock, µs
 	settle bool   // a settlement: nobody undoes it when its answer is late
+	until  int64  // of an advance: when it may take place last by Redis's clock, µs; 0 is no end
 	giving bool   // gives back, and is owed where it is not known to have been done
 	lost   bool   // its answer is; a receipt says what became of it
 	quotas bool   // it charges or refunds some
@@ -61,7 +62,7 @@ type part struct {
 type group struct {
 	from, to int  // in part.counters
 	apart    bool // judged alone, outside the decision's all or nothing
-	guarded  bool // a settlement's guard stands before the counters
+	guards   int  // guards that stand before the counters: a settlement's, or an advance's steps
 	again    bool // asked once more in another part; this answer is void
 	status   int
 	at       int // where its counters' answers begin, in numbers of the reply
@@ -143,7 +144,7 @@ func (p *part) reset() {
 	p.index, p.totals = p.index[:0], p.totals[:0]
 	p.kinds = p.kinds[:0]
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
-	p.err, p.reply, p.now = nil, "", 0
+	p.err, p.reply, p.now, p.until = nil, "", 0, 0
 	p.settle, p.quotas, p.marked, p.giving, p.lost = false, false, false, false, false
 	p.to, p.owner, p.next = nil, 0, nil
 	p.state.Store(partWaiting)
