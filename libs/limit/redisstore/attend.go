@@ -23,12 +23,16 @@ const attendAgain = 50 * time.Millisecond
 // name none that there is; those under way that named the old one are waited
 // for; then all totals go in; only after that do calls name the new one, and is
 // it reported as handed in to.
+//
+// It keeps one more connection to each Redis, the witness that makes charges of
+// quotas cheaper there.
 func (s *Store) Run(ctx context.Context) error {
 	ticker := time.NewTicker(attendEvery)
 	defer ticker.Stop()
-	handed := map[int]string{} // by home slot: the marker handed in to
+	a := newAttendance()
+	defer a.end()
 	for {
-		s.attend(ctx, handed)
+		s.attend(ctx, a)
 		select {
 		case <-ctx.Done():
 			s.goodbye()
@@ -45,50 +49,83 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
+// attendance is what one that attends keeps of the processes.
+type attendance struct {
+	handed    map[int]string      // by home slot: the marker handed in to
+	witnesses map[string]*witness // by address
+}
+
+func newAttendance() *attendance {
+	return &attendance{handed: map[int]string{}, witnesses: map[string]*witness{}}
+}
+
+func (a *attendance) end() {
+	for _, w := range a.witnesses {
+		w.close()
+	}
+}
+
+// without forgets the processes that are not among all.
+func (a *attendance) without(all []process) {
+	for addr, w := range a.witnesses {
+		if !slices.ContainsFunc(all, func(p process) bool { return p.addr == addr }) {
+			w.close()
+			delete(a.witnesses, addr)
+		}
+	}
+}
+
 // attend goes round the processes once. What fails is tried at the next round.
-func (s *Store) attend(ctx context.Context, handed map[int]string) {
+func (s *Store) attend(ctx context.Context, a *attendance) {
 	listing, cancel := context.WithTimeout(ctx, 2*s.o.CallTimeout)
 	all, err := processes(listing, s.client)
 	cancel()
 	if err != nil {
 		return
 	}
-	whole := true
+	whole, runIDs := true, make([]string, len(all))
 	for i := range all {
-		whole = s.attendOne(ctx, &all[i], handed) && whole
+		st := s.attendOne(ctx, &all[i], a.handed)
+		whole, runIDs[i] = st.whole() && whole, st.runID
 	}
 	s.whole.Store(whole)
+	a.without(all)
+	for i, runID := range runIDs { // last: nobody waits for it
+		if runID != "" {
+			s.attest(ctx, a, &all[i], runID)
+		}
+	}
 }
 
-// attendOne reports whether the process's quotas are whole.
-func (s *Store) attendOne(ctx context.Context, p *process, handed map[int]string) bool {
+// attendOne returns how the process stands, nothing where that is not known.
+func (s *Store) attendOne(ctx context.Context, p *process, handed map[int]string) (st standing) {
 	st, err := s.present(ctx, p, handed[p.home()])
 	if err != nil {
-		return false
+		return standing{}
 	}
 	now := st.incarnation()
 	if now == "" || now == handed[p.home()] {
 		if now != "" {
 			s.servers.expect(p.slots, now) // slots may have come to it
 		}
-		return st.whole()
+		return st
 	}
 	s.servers.expect(p.slots, noMarker)
 	if !s.servers.drained(ctx, s.o.CallTimeout) {
-		return false
+		return standing{}
 	}
 	for floors := range slices.Chunk(s.memory.floors(s.servers.ofProcess(p)), handInAtOnce) {
 		if _, err := s.present(ctx, p, handed[p.home()]); err != nil { // still at it
-			return false
+			return standing{}
 		}
 		if !s.handIn(ctx, floors) {
-			return false
+			return standing{}
 		}
 	}
 	handed[p.home()] = now
 	s.servers.expect(p.slots, now)
-	st, err = s.present(ctx, p, now)
-	return err == nil && st.whole()
+	st, _ = s.present(ctx, p, now) // nothing where it fails
+	return st
 }
 
 // noMarker is what calls name that are to be charged nowhere.

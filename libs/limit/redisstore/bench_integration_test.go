@@ -58,9 +58,11 @@ func of(c limit.Counter, tenant string) limit.Counter {
 
 // benchmarkScript sends batches of so many decisions, of a thousand in turn.
 func benchmarkScript(b *testing.B, decisions int, counters func(int) []limit.Counter) {
-	addr, prefix := servertest.Redis(b)
-	client := newClient(b, addr)
-	s := newStore(b, client, Options{KeyPrefix: prefix})
+	client := newClient(b, servertest.StartRedis(b).Addr())
+	s := newStore(b, client, Options{})
+	a := newAttendance()
+	defer a.end()
+	s.attend(b.Context(), a) // so that it has its witness
 	const rounds = 64
 	batches := make([]*batch, rounds)
 	for i := range batches {

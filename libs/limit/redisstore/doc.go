@@ -41,6 +41,9 @@
 //     script, and the one this store has handed its totals in to. The script
 //     answers RESTORE else (limit.ErrRestoring); Run hands in, and a keeper seals
 //     (Restorer, docs/adr/0015-restore-marker.md).
+//   - Which process that is, a subscription on a connection of Run's shows the
+//     script (witness); it is never on another process than it names. Where there
+//     is none the script asks INFO, which is dearer and says the same.
 //   - The highest totals seen of a quota are remembered and go with each call, so
 //     that a counter deleted alone comes back.
 //   - A settlement is applied once for each sequence number of its id, an advance

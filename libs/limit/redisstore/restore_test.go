@@ -112,15 +112,16 @@ func TestDeletedCounterComesBackWithTheNextCall(t *testing.T) {
 }
 
 // handIn goes one round of what Run does.
-func (b *bench) handIn(handed map[int]string) { b.attend(b.t.Context(), handed) }
+func (b *bench) handIn(a *attendance) { b.attend(b.t.Context(), a) }
 
 // A gateway that missed a whole restore charges nothing before it has handed in
 // what it knows.
 func TestNothingIsChargedBeforeTotalsAreHandedIn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	handed := map[int]string{}
-	b.handIn(handed)
+	a := newAttendance()
+	defer a.end()
+	b.handIn(a)
 	b.decide(withCost(quota(100), 90))
 	b.server.FlushAll()
 	b.declareWhole() // by a keeper that did not wait for it
@@ -130,7 +131,7 @@ func TestNothingIsChargedBeforeTotalsAreHandedIn(t *testing.T) {
 	default:
 		t.Error("Run is not called to look")
 	}
-	b.handIn(handed)
+	b.handIn(a)
 	if n := b.passes(20, quota(100)); n != 10 {
 		t.Errorf("%d passed, want 10", n)
 	}
