@@ -1,5 +1,6 @@
 # The one place commands live: people, docs and CI call these. `make help` reads the ## comments below.
-# Tools are pinned in tools/go.mod, servers in deploy/dev/*/pom.xml, libs/devserver/withservers and docker-compose.yml.
+# Tools are pinned in tools/go.mod, servers in deploy/dev/*/pom.xml, libs/devserver/withservers and docker-compose.yml,
+# what we compare with in bench/go.mod.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -51,6 +52,13 @@ lint: ## formatting, vet, staticcheck, module files, generated files, scripts, t
 .PHONY: bench
 bench: ## all benchmarks, on real servers where they need them
 	tools/test.sh -run '^$$' -bench . -benchmem $(ARGS)
+
+.PHONY: bench-cache
+bench-cache: ## libs/cache and the gateway's cache beside others at a cold key and at expiries, half an hour; ARGS=-help
+	@deploy/dev/install.sh redis nginx >&2
+	@mkdir -p bin
+	@cd bench && GOWORK=off go build -o ../bin/bench-cache ./cache
+	@exec bin/bench-cache $(ARGS)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (30s)

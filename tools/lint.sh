@@ -2,7 +2,7 @@
 # What must hold before a change is merged. Says which step failed; runs them all in the order of their cost.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-modules=(schemas libs services tools)
+modules=(schemas libs services tools bench)
 everything='integration soak'
 
 step() { echo "lint: $*" >&2; }
@@ -22,12 +22,15 @@ done
 step go vet, without and with the tags of integration tests
 go vet work
 go vet -tags "$everything" work
-(cd tools && export GOWORK=off && go vet ./... && go test ./...)
+for module in tools bench; do
+	(cd "$module" && export GOWORK=off && go vet ./... && go test ./...)
+done
 
 step staticcheck
 mkdir -p bin
 (cd tools && GOWORK=off go build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck)
 bin/staticcheck -tags "$everything" ./schemas/... ./libs/... ./services/...
+(cd bench && GOWORK=off ../bin/staticcheck ./...)
 
 step compose file
 (cd tools && GOWORK=off go run ./composecheck ..)

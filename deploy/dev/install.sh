@@ -3,6 +3,7 @@
 # OpenSearch from Maven Central. Idempotent; touches only what is missing.
 #   install.sh            everything
 #   install.sh postgres redis kafka search    only these
+#   install.sh nginx      what make bench-cache compares with; not part of everything
 # SLUICE_CACHE_DIR (default $XDG_CACHE_HOME/sluice, ~/.cache/sluice) holds the jars, shared by all clones.
 set -euo pipefail
 
@@ -18,6 +19,7 @@ missing_packages() {
 		case $want in
 		postgres) have_postgres || pkgs+=(postgresql) ;;
 		redis) command -v redis-server >/dev/null || pkgs+=(redis-server) ;;
+		nginx) [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || pkgs+=(nginx) ;;
 		kafka | search)
 			command -v javac >/dev/null || pkgs+=(default-jdk-headless)
 			have_jars "$want" || command -v mvn >/dev/null || pkgs+=(maven)
