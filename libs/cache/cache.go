@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/backoff"
 	"github.com/sluice-platform/sluice/libs/breaker"
+	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
 )
 
 // Cache is one family of values: in this process, in Redis, at the source. It is safe for concurrent use. Values are
@@ -200,7 +201,7 @@ func (c *Cache[V]) serve(it *item[V], src Source, now int64) (Result[V], error) 
 
 // draws is XFetch's draw for one reader.
 func (c *Cache[V]) draws(it *item[V], left int64) bool {
-	return early(time.Duration(left), it.delta, c.opts.Beta, 1-c.opts.Random())
+	return xfetch.Early(time.Duration(left), it.delta, c.opts.Beta, 1-c.opts.Random())
 }
 
 // clock is nanoseconds since New, monotonic with the real clock.

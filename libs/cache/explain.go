@@ -3,6 +3,8 @@ package cache
 import (
 	"fmt"
 	"time"
+
+	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
 )
 
 // Method is a way to keep a key's expiry from becoming a stampede. The lock and the join are always on: a Method says
@@ -54,13 +56,14 @@ func (c *Cache[V]) Explain(key string) Advice {
 	if it := c.peek(key); it != nil && it.delta > 0 {
 		delta = it.delta
 	}
-	return advise(s.readRate(c.clock()), delta, c.opts.StaleWhileRevalidate, c.opts.TTL, or(c.opts.Beta, 1))
+	return Advise(s.readRate(c.clock()), delta, c.opts.StaleWhileRevalidate, c.opts.TTL, or(c.opts.Beta, 1))
 }
 
-// advise decides. Readers may only be spared the wait by something to serve meanwhile: a stale value, if the budget
+// Advise is Explain for numbers from elsewhere: rate is reads a second of one process, budget how long values may be
+// stale. Readers may only be spared the wait by something to serve meanwhile: a stale value, if the budget
 // covers a load, or an early refresh that ends before the expiry, which takes readers enough to draw it.
-func advise(rate float64, delta, budget, ttl time.Duration, beta float64) Advice {
-	a := Advice{Rate: rate, Delta: delta, Budget: budget, Waiters: rate * delta.Seconds(), EarlyBy: leadTime(rate, delta, beta)}
+func Advise(rate float64, delta, budget, ttl time.Duration, beta float64) Advice {
+	a := Advice{Rate: rate, Delta: delta, Budget: budget, Waiters: rate * delta.Seconds(), EarlyBy: xfetch.LeadTime(rate, delta, beta)}
 	switch {
 	case delta <= 0 || rate <= 0:
 		a.Method, a.Why = UseLock, "no load or no read seen yet: the lock is right whatever comes"

@@ -33,12 +33,8 @@ func Refreshing[V any](c *Cache[V], key string) bool {
 // Listening reports whether the subscription stands.
 func Listening[V any](c *Cache[V]) bool { return c.listening.Load() }
 
-// Early and LeadTime are XFetch's arithmetic.
+// Scripts' names to Redis.
 var (
-	Early    = early
-	LeadTime = leadTime
-	Advise   = advise
-	// Scripts' names to Redis.
 	GetHash   = getScript.Hash()
 	WriteHash = writeScript.Hash()
 )

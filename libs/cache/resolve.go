@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
 )
 
 // resolve finds the value for a flight: in Redis; from the run that holds the lock; by a run of its own.
@@ -137,7 +139,7 @@ func (c *Cache[V]) item(f *flight[V], e *envelope, written, now int64) item[V] {
 		recheck: now + int64(c.opts.L1TTL), away: now + int64(c.opts.AwayLimit),
 	}
 	if c.opts.Beta > 0 {
-		it.window = int64(float64(e.delta) * c.opts.Beta * maxDraw)
+		it.window = int64(float64(e.delta) * c.opts.Beta * xfetch.MaxDraw)
 	}
 	return it
 }

@@ -90,3 +90,14 @@ func (s *keyState) meanDelta() time.Duration {
 	defer s.mu.Unlock()
 	return s.delta
 }
+
+// deltaWeight is the newest measurement's share of delta: three loads carry two thirds.
+const deltaWeight = 0.3
+
+// nextDelta is the moving average of load times.
+func nextDelta(old, measured time.Duration) time.Duration {
+	if old <= 0 {
+		return measured
+	}
+	return old + time.Duration(deltaWeight*float64(measured-old))
+}

@@ -1,80 +1,11 @@
 package cache_test
 
 import (
-	"math"
-	"math/rand/v2"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/cache"
 )
-
-// simulate runs XFetch alone, without flight or lock, over one expiry: readers come as a Poisson process; a refresh
-// that one of them draws takes delta, and until it ends others draw theirs. It returns the number of refreshes and how
-// long before expiry the first began.
-func simulate(rng *rand.Rand, rate float64, delta time.Duration, beta float64) (recomputes int, lead time.Duration) {
-	// Twenty times beta·delta before expiry nobody draws: the chance is rate·beta·delta·e^-20.
-	now, expiry := time.Duration(0), time.Duration(20*beta*float64(delta))
-	end := time.Duration(math.MaxInt64) // of the first refresh
-	for {
-		now += time.Duration(rng.ExpFloat64() / rate * float64(time.Second))
-		if now >= end {
-			return recomputes, lead
-		}
-		if !cache.Early(expiry-now, delta, beta, 1-rng.Float64()) {
-			continue
-		}
-		if recomputes++; recomputes == 1 {
-			lead, end = expiry-now, now+delta
-		}
-	}
-}
-
-// The two laws of XFetch: e^(1/beta) refreshes an expiry, the first beta·delta·(ln(rate·beta·delta)+γ) before it.
-func TestXFetchLaws(t *testing.T) {
-	t.Parallel()
-	const runs, rate = 2000, 200.0
-	const delta = 500 * time.Millisecond
-	for _, beta := range []float64{1, 2} {
-		t.Run(strconv.FormatFloat(beta, 'f', 0, 64), func(t *testing.T) {
-			t.Parallel()
-			rng := rand.New(rand.NewPCG(uint64(beta), 42))
-			var count int
-			var lead time.Duration
-			for range runs {
-				n, l := simulate(rng, rate, delta, beta)
-				count += n
-				lead += l
-			}
-			mean, want := float64(count)/runs, math.Exp(1/beta)
-			if math.Abs(mean-want) > 0.1*want {
-				t.Errorf("%.3f refreshes an expiry, want %.3f ± 10 %%", mean, want)
-			}
-			early, wantEarly := (lead / runs).Seconds(), cache.LeadTime(rate, delta, beta).Seconds()
-			if formula := beta * delta.Seconds() * (math.Log(rate*beta*delta.Seconds()) + 0.577); math.Abs(wantEarly-formula) > 1e-3 {
-				t.Errorf("lead time %.3f s, the formula says %.3f", wantEarly, formula)
-			}
-			if math.Abs(early-wantEarly) > 0.1*wantEarly {
-				t.Errorf("first refresh %.3f s early, want %.3f ± 10 %%", early, wantEarly)
-			}
-			t.Logf("beta %g: %.3f refreshes (%.3f), first %.3f s early (%.3f)", beta, mean, want, early, wantEarly)
-		})
-	}
-}
-
-func TestEarlyAtItsEnds(t *testing.T) {
-	t.Parallel()
-	if cache.Early(time.Nanosecond, time.Second, 1, 1) {
-		t.Error("u = 1 refreshes before expiry")
-	}
-	if !cache.Early(0, time.Second, 1, 1) || !cache.Early(-1, 0, 0, 0.5) {
-		t.Error("expired is not refreshed")
-	}
-	if !cache.Early(36*time.Second, time.Second, 1, math.Pow(2, -53)) || cache.Early(37*time.Second, time.Second, 1, math.Pow(2, -53)) {
-		t.Error("the smallest draw reaches 36.7 deltas")
-	}
-}
 
 // With flight and lock, XFetch's refreshes are one, however many processes draw at once.
 func TestXFetchWithFlightAndLockRefreshesOnce(t *testing.T) {

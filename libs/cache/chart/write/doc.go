@@ -1,0 +1,3 @@
+// Command write writes the pictures of package chart into a folder; `go
+// generate` runs it.
+package main
