@@ -10,6 +10,8 @@
 --                 process, in other slots, are not
 --   join MARKER   take part in a restore begun in another slot of this process
 --   seal MARKER   the quotas are whole, if no other restore was begun since
+--   adopt OLD NEW a slot that came to this process whole, by the marker of the
+--                 one it came from, has this one's from now on
 --
 -- The answer is the run id of this process and the marker as it stands now,
 -- empty for none.
@@ -28,6 +30,9 @@ elseif op == 'join' then
   if string.sub(given, 1, 41) == here .. ':' then after = '?' .. given end
 elseif op == 'seal' then
   if mine and marker == '?' .. given then after = given end
+elseif op == 'adopt' then
+  local old, new = string.match(given, '^(%S+) (%S+)$')
+  if marker == old and string.sub(new, 1, 41) == here .. ':' then after = new end
 end
 if after ~= marker then redis.call('SET', KEYS[1], after) end
 return {here, after}

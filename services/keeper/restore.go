@@ -27,9 +27,13 @@ type restorer struct {
 	metrics *metrics
 	redis   *redisstore.Restorer
 	seen    map[string]map[string]bool // by process: gateways that lived when it was whole
+	named   map[string]bool            // gateways that live by what is whole at this look
 	since   map[string]time.Time       // when a process was seen not to be whole
 	told    time.Time                  // when a failure was logged last
 	watched bool                       // whether a look has ever found all quotas whole
+	slots   []redisstore.Process       // as the last look found them
+	layout  *redisstore.Layout         // of when all of a Cluster was whole last, and at rest
+	anew    bool                       // all markers are to be read: a restore has ended
 }
 
 func newRestorer(cfg Config, deps Deps, m *metrics) *restorer {
@@ -79,13 +83,12 @@ func (r *restorer) tell(err error) {
 
 // look reads the markers, and restores what is not whole.
 func (r *restorer) look(ctx context.Context, every bool) error {
-	looking, cancel := context.WithTimeout(ctx, lookLimit)
-	all, err := r.redis.Look(looking, every)
-	cancel()
+	all, err := r.find(ctx, every || r.anew)
 	if err != nil {
 		return err
 	}
 	var lost []redisstore.Process
+	r.named = map[string]bool{}
 	for _, p := range all {
 		if !p.Whole {
 			lost = append(lost, p)
@@ -137,6 +140,7 @@ func (r *restorer) restore(ctx context.Context, p redisstore.Process) error {
 	took := time.Since(since)
 	r.metrics.restores.Inc()
 	r.metrics.restoreSeconds.Observe(took.Seconds())
+	r.anew = true
 	log.Info("quotas are restored", "took", took.Round(time.Millisecond), "raised", raised)
 	return nil
 }

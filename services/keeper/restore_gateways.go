@@ -3,6 +3,7 @@ package keeper
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
@@ -10,7 +11,8 @@ import (
 
 const (
 	// settleFor is the least time that gateways have to come forward: more than
-	// two of their rounds, for what named them may be lost as well.
+	// two of their rounds, for what named them may be lost as well. It is not
+	// where a slot has moved: then those are named where it came from.
 	settleFor = 1500 * time.Millisecond
 	// goneAfter is how long one that was there is waited for.
 	goneAfter = 15 * time.Second
@@ -27,7 +29,9 @@ func (r *restorer) remember(ctx context.Context, p redisstore.Process) error {
 	if err != nil {
 		return err
 	}
-	r.seen[p.String()] = living(all, now)
+	names := living(all, now)
+	r.seen[p.String()] = names
+	maps.Copy(r.named, names)
 	return nil
 }
 
@@ -48,6 +52,13 @@ func living(all []redisstore.Gateway, at time.Time) map[string]bool {
 func (r *restorer) awaitGateways(ctx context.Context, p redisstore.Process) error {
 	began := time.Now()
 	awaited := map[string]time.Time{} // and when each was there last, by our clock
+	least := settleFor
+	if p.Moved {
+		least = 0
+		for name := range r.named {
+			awaited[name] = began
+		}
+	}
 	for name := range r.seen[p.String()] {
 		awaited[name] = began
 	}
@@ -64,7 +75,7 @@ func (r *restorer) awaitGateways(ctx context.Context, p redisstore.Process) erro
 			}
 		}
 		missing := r.missing(awaited, all, now, p.Marker)
-		if len(missing) == 0 && time.Since(began) >= settleFor {
+		if len(missing) == 0 && time.Since(began) >= least {
 			return nil
 		}
 		select {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/limit"
@@ -23,13 +24,15 @@ import (
 type loss struct {
 	*bench
 	server *devserver.Redis
+	client func() redis.UniversalClient // a new one
 	events atomic.Int64
 }
 
 func newLoss(t *testing.T) *loss {
 	t.Helper()
 	l := &loss{bench: newBench(t), server: servertest.StartRedisWith(t, devserver.RedisOptions{AppendOnly: true})}
-	l.redis, l.prefix = newRedisClient(t, l.server.Addr()), "k:"
+	l.client = func() redis.UniversalClient { return newRedisClient(t, l.server.Addr()) }
+	l.redis, l.prefix = l.client(), "k:"
 	return l
 }
 
@@ -44,7 +47,7 @@ type gateway struct {
 
 func (l *loss) gateway(name string, ships bool) *gateway {
 	l.t.Helper()
-	s, err := redisstore.New(newRedisClient(l.t, l.server.Addr()), redisstore.Options{KeyPrefix: l.prefix, Name: name, Budget: time.Second, CallTimeout: 2 * time.Second})
+	s, err := redisstore.New(l.client(), redisstore.Options{KeyPrefix: l.prefix, Name: name, Budget: time.Second, CallTimeout: 2 * time.Second})
 	if err != nil {
 		l.t.Fatal(err)
 	}

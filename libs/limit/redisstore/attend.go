@@ -51,12 +51,13 @@ func (s *Store) Run(ctx context.Context) error {
 
 // attendance is what one that attends keeps of the processes.
 type attendance struct {
-	handed    map[int]string      // by home slot: the marker handed in to
-	witnesses map[string]*witness // by address
+	// By address: the marker handed in to, and who shows the process to scripts.
+	handed    map[string]string
+	witnesses map[string]*witness
 }
 
 func newAttendance() *attendance {
-	return &attendance{handed: map[int]string{}, witnesses: map[string]*witness{}}
+	return &attendance{handed: map[string]string{}, witnesses: map[string]*witness{}}
 }
 
 func (a *attendance) end() {
@@ -98,13 +99,13 @@ func (s *Store) attend(ctx context.Context, a *attendance) {
 }
 
 // attendOne returns how the process stands, nothing where that is not known.
-func (s *Store) attendOne(ctx context.Context, p *process, handed map[int]string) (st standing) {
-	st, err := s.present(ctx, p, handed[p.home()])
+func (s *Store) attendOne(ctx context.Context, p *process, handed map[string]string) (st standing) {
+	st, err := s.present(ctx, p, handed[p.addr])
 	if err != nil {
 		return standing{}
 	}
 	now := st.incarnation()
-	if now == "" || now == handed[p.home()] {
+	if now == "" || now == handed[p.addr] {
 		if now != "" {
 			s.servers.expect(p.slots, now) // slots may have come to it
 		}
@@ -115,14 +116,14 @@ func (s *Store) attendOne(ctx context.Context, p *process, handed map[int]string
 		return standing{}
 	}
 	for floors := range slices.Chunk(s.memory.floors(s.servers.ofProcess(p)), handInAtOnce) {
-		if _, err := s.present(ctx, p, handed[p.home()]); err != nil { // still at it
+		if _, err := s.present(ctx, p, handed[p.addr]); err != nil { // still at it
 			return standing{}
 		}
 		if !s.handIn(ctx, floors) {
 			return standing{}
 		}
 	}
-	handed[p.home()] = now
+	handed[p.addr] = now
 	s.servers.expect(p.slots, now)
 	st, _ = s.present(ctx, p, now) // nothing where it fails
 	return st

@@ -39,6 +39,9 @@ type Process struct {
 	Marker string
 	// Whole: quotas are charged here.
 	Whole bool
+	// Moved: it is not whole for slots only that came from processes that are.
+	// Adopt says so.
+	Moved bool
 	// partly: the home slot is whole, and another one is not.
 	partly bool
 }
@@ -85,18 +88,13 @@ func (r *Restorer) allHave(ctx context.Context, slots []int, marker string) (boo
 	if len(slots) == 0 {
 		return true, nil
 	}
-	pipe := r.client.Pipeline()
-	cmds := make([]*redis.StringCmd, len(slots))
-	for i, slot := range slots {
-		cmds[i] = pipe.Get(ctx, besides(r.prefix, r.cluster, slot, markerKey))
+	markers, err := r.markers(ctx, slots)
+	if err != nil {
+		return false, err
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
-	for _, cmd := range cmds {
-		switch text, err := cmd.Result(); {
-		case errors.Is(err, redis.Nil) || err == nil && text != marker:
+	for _, text := range markers {
+		if text != marker {
 			return false, nil
-		case err != nil:
-			return false, fmt.Errorf("read markers: %w", err)
 		}
 	}
 	return true, nil
