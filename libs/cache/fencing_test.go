@@ -43,27 +43,48 @@ func TestSlowOldLeaderCannotOverwrite(t *testing.T) {
 // The reader that draws an early refresh goes away: the refresh goes on, and the lock is free after it.
 func TestEarlyRefresherCancels(t *testing.T) {
 	t.Parallel()
-	s := newStand(t)
-	var src source
-	a := s.node(func(o *options) { o.Load, o.StaleWhileRevalidate = src.load, time.Minute })
-	get(t, a, "k")
-	s.advance(61 * time.Second)
-	src.set(func(s *source) { s.version++ })
-	begun, release := src.held()
-	eventually(t, "a refresh to begin", func() bool {
-		wants(t, get(t, a, "k"), "k@0", cache.Stale) // this caller is gone at once
-		return cache.Refreshing(a, "k")
-	})
-	await(t, begun, "the refresh")
-	if !s.mini.Exists("cache:test:{k}:l") {
-		t.Fatal("no lock while it loads")
+	for name, c := range map[string]struct {
+		set   func(*options)
+		later time.Duration
+		from  cache.Source
+	}{
+		"xfetch": {func(o *options) {
+			o.Beta = 1
+			o.Random = func() float64 { return 0.999 } // u = 0.001: draws up to 6.9 deltas early
+		}, 55 * time.Second, cache.HitL1},
+		"stale-while-revalidate": {func(o *options) { o.StaleWhileRevalidate = time.Minute }, 61 * time.Second, cache.Stale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			var src source
+			a := s.node(func(o *options) { o.Load, o.L1TTL = src.load, time.Hour; c.set(o) })
+			begun, release := src.held()
+			first := make(chan string, 1)
+			go func() { first <- get(t, a, "k").Value }()
+			await(t, begun, "the load")
+			s.advance(time.Second) // what it takes
+			release()
+			await(t, first, "the first reader")
+			s.advance(c.later)
+			src.set(func(s *source) { s.version++ })
+			begun, release = src.held()
+			eventually(t, "a refresh to begin", func() bool {
+				wants(t, get(t, a, "k"), "k@0", c.from) // this caller is gone at once
+				return cache.Refreshing(a, "k")
+			})
+			await(t, begun, "the refresh")
+			if !s.mini.Exists("cache:test:{k}:l") {
+				t.Fatal("no lock while it loads")
+			}
+			release()
+			eventually(t, "the refresh to end", func() bool { return !cache.Refreshing(a, "k") })
+			if s.mini.Exists("cache:test:{k}:l") {
+				t.Fatal("the lock is left")
+			}
+			wants(t, get(t, a, "k"), "k@1", cache.HitL1)
+		})
 	}
-	release()
-	eventually(t, "the refresh to end", func() bool { return !cache.Refreshing(a, "k") })
-	if s.mini.Exists("cache:test:{k}:l") {
-		t.Fatal("the lock is left")
-	}
-	wants(t, get(t, a, "k"), "k@1", cache.HitL1)
 }
 
 // Redis away: memory and stale values go on within their limits, loads are one a key and few in all.

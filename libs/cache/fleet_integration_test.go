@@ -4,6 +4,7 @@ package cache_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,7 @@ type fleetMember struct {
 	Addr, Prefix string
 	Readers      int
 	Load, Lease  time.Duration
+	TTL          time.Duration // 0 is a minute
 }
 
 // loadsKey counts the loads of all processes.
@@ -46,7 +48,7 @@ func (f fleetMember) loadsKey() string { return f.Prefix + "loads" }
 
 func (f fleetMember) options(c redis.UniversalClient) options {
 	return options{
-		Family: "fleet", Prefix: f.Prefix, Redis: c, TTL: time.Minute, Lease: f.Lease, RedisTimeout: 5 * time.Second,
+		Family: "fleet", Prefix: f.Prefix, Redis: c, TTL: cmp.Or(f.TTL, time.Minute), Lease: f.Lease, RedisTimeout: 5 * time.Second,
 		Load: func(ctx context.Context, _ string) (cache.Loaded[string], error) {
 			n, err := c.Incr(ctx, f.loadsKey()).Result()
 			if err != nil {
@@ -177,6 +179,16 @@ func TestOneLoadInAFleet(t *testing.T) {
 	addr, prefix := servertest.Redis(t)
 	f := fleetMember{Addr: addr, Prefix: prefix, Readers: 100, Load: 900 * time.Millisecond}
 	if n := fleet(t, 6, f); n != 1 {
+		t.Errorf("%d loads", n)
+	}
+}
+
+// The value has expired before those who wait for it wake: they get it all the same, and none of them loads.
+func TestWaitersGetAValueThatHasExpired(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servertest.Redis(t)
+	f := fleetMember{Addr: addr, Prefix: prefix, Readers: 50, Load: 900 * time.Millisecond, TTL: time.Millisecond}
+	if n := fleet(t, 4, f); n != 1 {
 		t.Errorf("%d loads", n)
 	}
 }

@@ -235,6 +235,40 @@ func TestJitterSpreadsExpiry(t *testing.T) {
 	}
 }
 
+// 1,000 keys that were warmed together and are read all the time are loaded anew at a rate that has no peak.
+func TestWarmedTogetherLoadedApart(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	var src source
+	const keys, ttl = 1000, time.Minute
+	c := s.node(func(o *options) {
+		o.Load, o.TTL, o.Jitter, o.L1Size, o.Redis = src.load, ttl, 0.15, 2*keys, nil
+	})
+	read := func() (loads int64) {
+		before := src.loads.Load()
+		readers(10, func(i int) {
+			for k := i; k < keys; k += 10 {
+				get(t, c, strconv.Itoa(k))
+			}
+		})
+		return src.loads.Load() - before
+	}
+	if n := read(); n != keys {
+		t.Fatalf("warming took %d loads", n)
+	}
+	const spread = 18 // seconds: 15 % of the TTL to both sides
+	s.advance(ttl - spread/2*time.Second)
+	peak, total := int64(0), read()
+	for range spread + 1 {
+		s.advance(time.Second)
+		n := read()
+		peak, total = max(peak, n), total+n
+	}
+	if mean := float64(keys) / spread; total != keys || float64(peak) >= 2*mean {
+		t.Errorf("%d loads, %d of them in one second; the mean is %.0f", total, peak, mean)
+	}
+}
+
 func TestTTLOfTheLoad(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
