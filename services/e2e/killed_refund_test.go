@@ -1,0 +1,91 @@
+//go:build integration
+
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+)
+
+// A gateway is killed at every step of a request that fails: of its charge, of
+// the service's answer, of giving back. Its next start gives back what was not,
+// once. Of a request that no service saw the charge may stand: the gateway died
+// with it in hand, and nobody was answered.
+func TestRefundsOutliveTheirGateway(t *testing.T) {
+	t.Parallel()
+	s := sharedStack(t)
+	r := &reaper{t: t}
+	var seen atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		seen.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	t.Cleanup(service.Close)
+	upstream := "http://" + r.through(strings.TrimPrefix(service.URL, "http://"))
+	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
+	s.mustREST("POST", "/v1/services", nil, catalog.Service{Name: "svc", Prefix: "/svc/", Upstreams: []catalog.Upstream{{URL: upstream}}}, http.StatusCreated)
+	rule := quota("back", "/svc/back", 100)
+	rule.RefundOn = []string{"5xx"}
+	s.mustREST("POST", "/v1/rules", nil, rule, http.StatusCreated)
+	straight := s.redisAddr
+	s.redisAddr = r.through(straight)
+	g := s.gateway("gw-1")
+	s.redisAddr = straight
+	g.start().awaitReady()
+	s.awaitEqual(g)
+	counters := redis.NewClient(&redis.Options{Addr: straight})
+	t.Cleanup(func() { _ = counters.Close() })
+	totals := func(tenant string) [2]int64 {
+		key := fmt.Sprintf("%s{t:%s}:t::back:quota:month:%s:", s.redisPrefix, tenant, time.Now().UTC().Format("200601"))
+		consumed, _ := counters.Get(t.Context(), key+"c").Int64() // none: 0
+		refunded, _ := counters.Get(t.Context(), key+"r").Int64()
+		return [2]int64{consumed, refunded}
+	}
+	once := [2]int64{1, 1}
+	steps, unseen := 1, 0
+	for ; ; steps++ {
+		tenant, before := fmt.Sprintf("t%02d", steps), seen.Load()
+		r.arm(g.process, steps)
+		got := g.hit("/svc/back", as(tenant))
+		if got.code != 0 {
+			servertest.Eventually(t, 20*time.Second, "the refund, or the end", func() bool {
+				return r.struck() || totals(tenant) == once && g.metric("sluice_settle_pending_records") == 0
+			})
+		}
+		if r.disarm() {
+			if got.code != http.StatusInternalServerError || totals(tenant) != once {
+				t.Fatalf("unharmed it answers %d %s, totals %v", got.code, got.body, totals(tenant))
+			}
+			break
+		}
+		g.start().awaitReady()
+		servertest.Eventually(t, 30*time.Second, "the journal to be empty", func() bool { return g.metric("sluice_settle_pending_records") == 0 })
+		g.awaitWhole()
+		switch now := totals(tenant); {
+		case now == once:
+		case seen.Load() == before && now[0] <= 1 && now[1] == 0:
+			unseen++
+		default:
+			t.Fatalf("killed at step %d: the service saw %d requests, totals are %v", steps, seen.Load()-before, now)
+		}
+	}
+	t.Logf("%d steps, %d of them before the service saw the request", steps-1, unseen)
+	if steps-1-unseen < 2 {
+		t.Errorf("%d steps, %d before the service: they are not what this test means", steps-1, unseen)
+	}
+	for n := range steps { // what was given back stays so
+		if now := totals(fmt.Sprintf("t%02d", n+1)); now[1] > now[0] || now[0] > 1 {
+			t.Errorf("t%02d: %v", n+1, now)
+		}
+	}
+}
