@@ -27,13 +27,17 @@ func (s *Service) customerResource() resource[sales.Customer, PageInput] {
 
 // customerChanged follows a customer's change in what the customer is
 // subscribed to: a deletion is refused while that is something, and another
-// timezone moves the periods of rules whose plan names none.
+// timezone moves the periods of rules whose plan names none. A customer with
+// accounts is not deleted, nor does another one get its id.
 func (s *Service) customerChanged(ctx context.Context, tx pgx.Tx, before, after record) error {
 	switch {
 	case after.document == nil:
-		return unsubscribed(ctx, tx, "customer", before.key)
+		if err := unsubscribed(ctx, tx, "customer", before.key); err != nil {
+			return err
+		}
+		return unaccounted(ctx, tx, before.key, "the customer stays, since its accounts do")
 	case before.document == nil:
-		return nil
+		return unaccounted(ctx, tx, after.key, "the id was another customer's, whose accounts stay; a new customer needs a new id")
 	}
 	var was, is sales.Customer
 	if err := json.Unmarshal(before.document, &was); err != nil {
@@ -53,6 +57,23 @@ func (s *Service) customerChanged(ctx context.Context, tx pgx.Tx, before, after 
 	sale := s.store.sale(tx, callOf(ctx).who.name)
 	sale.customer = is
 	return sale.settleAll(ctx, `customer = $1 AND status = 'active'`, is.ID)
+}
+
+// unaccounted refuses where units were bought or invoices written under an id:
+// balance and invoices are of whoever has the id, so they are neither taken from
+// one customer nor given to another. The caller holds the lock that topping up
+// and invoicing take too.
+func unaccounted(ctx context.Context, tx pgx.Tx, id, why string) error {
+	var entries, invoices int64
+	err := tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM wallet_ledger l JOIN wallets w ON w.key = l.wallet WHERE w.customer = $1),
+		(SELECT count(*) FROM invoices WHERE customer = $1)`, id).Scan(&entries, &invoices)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for accounts: %w", err)
+	case entries+invoices == 0:
+		return nil
+	}
+	return newProblem(http.StatusConflict, "has-accounts", fmt.Sprintf("%s: %d ledger entries, %d invoices", why, entries, invoices))
 }
 
 // sameCurrency refuses a currency that is not the one of what the customer is

@@ -4,6 +4,7 @@ package controlplane_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/sluice-platform/sluice/schemas/sales"
@@ -31,5 +32,43 @@ func TestCustomerLife(t *testing.T) {
 	}
 	if n := w.count(t, `SELECT count(*) FROM outbox`); n != 0 {
 		t.Errorf("%d customers left for a topic: none carries them", n)
+	}
+}
+
+// Units and invoices are of whoever has the id: it is not taken from a customer
+// who has some, and nobody gets it who has not.
+func TestACustomerWithAccountsStays(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.topUp(t, 201, "order-1", `{"amount":5}`)
+	refused := func(t *testing.T, r request, says string) {
+		t.Helper()
+		if p := s.must(t, 409, r).problem(t); !strings.HasSuffix(p.Type, "has-accounts") || !strings.Contains(p.Detail, says) {
+			t.Errorf("%+v", p)
+		}
+	}
+	removal := request{method: "DELETE", path: "/v1/customers/acme", header: anyVersion}
+	refused(t, removal, "1 ledger entries, 0 invoices")
+	s.must(t, 200, request{method: "GET", path: "/v1/customers/acme"})
+	s.topUp(t, 201, "order-1", `{"amount":5}`) // and is answered as before
+	s.holds(t, 1, 5)
+
+	s.must(t, 201, request{method: "POST", path: "/v1/customers", body: `{"id":"billed","name":"Billed"}`})
+	if _, err := s.db.Exec(t.Context(), `INSERT INTO invoices (id, customer, currency, starts_at, ends_at, status, total, document, updated_at)
+		VALUES ('i', 'billed', 'EUR', '2026-07-01T00:00:00Z', '2026-08-01T00:00:00Z', 'draft', 0, '{}', now())`); err != nil {
+		t.Fatal(err)
+	}
+	removal.path = "/v1/customers/billed"
+	refused(t, removal, "0 ledger entries, 1 invoices")
+
+	// Ids that were given up before this was so.
+	if _, err := s.db.Exec(t.Context(), `UPDATE customers SET document = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	audited := s.count(t, `SELECT count(*) FROM audit`)
+	refused(t, request{method: "POST", path: "/v1/customers", body: goodCustomer}, "needs a new id")
+	refused(t, request{method: "PUT", path: "/v1/customers/billed", body: `{"name":"B"}`, header: map[string]string{"If-None-Match": "*"}}, "needs a new id")
+	if n := s.count(t, `SELECT count(*) FROM audit`) - audited; n != 0 {
+		t.Errorf("%d audit rows of what was refused", n)
 	}
 }
