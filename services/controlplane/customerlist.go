@@ -31,7 +31,7 @@ type customerPage struct {
 func (s *Service) registerCustomerList(api huma.API) {
 	register(s, api, huma.Operation{OperationID: "list-customers", Method: http.MethodGet, Path: "/v1/customers", Tags: []string{"customers"},
 		Summary: "List customers, by id, with their use of the running periods",
-		Description: "Use is that of the tenant's quotas: those of its subscriptions, of rules that name it, and of rules for every tenant. " +
+		Description: "Use is that of the tenant's quotas: those of its subscriptions, of rules that name it, and of rules for every tenant; of prepaid ones with the balance. " +
 			"It is read from the counters; while those are away, or know less, from the last checkpoints, and source says so."}, nil, s.listCustomers)
 }
 
@@ -67,6 +67,8 @@ type quotaPage struct {
 	overrides map[string][]*rule.CompiledOverride
 	// checkpoints are the floor of what was used, by counter.
 	checkpoints map[string]redisstore.Totals
+	// granted is what wallets were topped up by, by counter.
+	granted map[string]int64
 	// unreadable are rules and overrides that gateways cannot read either; the
 	// rest is shown without them.
 	unreadable []error
@@ -78,6 +80,7 @@ const (
 	rowRule
 	rowOverride
 	rowCheckpoint
+	rowWallet
 )
 
 // quotasSQL reads a page of customers with everything about their quotas, in one
@@ -93,6 +96,7 @@ const quotasSQL = `WITH page AS MATERIALIZED (
 		WHERE document->'subject'->>'kind' = 'tenant' AND document->'subject'->>'value' IN (SELECT key COLLATE "default" FROM page)
 	UNION ALL SELECT 3, c.counter, '', c.consumed, c.refunded, c.forfeited FROM page JOIN checkpoints c
 		ON c.tenant = page.key COLLATE "default" AND c.period = ANY($3) AND strpos(c.counter, '}:t::') > 0
+	UNION ALL SELECT 4, w.customer, w.metric, w.granted, 0, w.forfeited FROM page JOIN wallets w ON w.customer = page.key
 	ORDER BY 1, 2`
 
 // customersAndQuotas reads the page of customers after a key.
@@ -106,7 +110,10 @@ func (s *store) customerAndQuotas(ctx context.Context, id string) (quotaPage, er
 }
 
 func (s *store) quotaPage(ctx context.Context, key string, most int, following bool) (quotaPage, error) {
-	page := quotaPage{rules: map[string][]*rule.Compiled{}, overrides: map[string][]*rule.CompiledOverride{}, checkpoints: map[string]redisstore.Totals{}}
+	page := quotaPage{
+		rules: map[string][]*rule.Compiled{}, overrides: map[string][]*rule.CompiledOverride{},
+		checkpoints: map[string]redisstore.Totals{}, granted: map[string]int64{},
+	}
 	// A prepaid counter has no period.
 	rows, err := s.pool.Query(ctx, quotasSQL, key, most, append(period.RunningIDs(s.now()), ""), following)
 	if err != nil {
@@ -148,6 +155,17 @@ func (p *quotaPage) add(what int, key string, document []byte, totals redisstore
 		p.overrides[key] = append(p.overrides[key], o)
 	case rowCheckpoint:
 		p.checkpoints[key] = totals
+	case rowWallet: // after its checkpoint; document is the metric, consumed what was granted
+		p.addWallet(rule.WalletCounter(key, string(document)), totals.Consumed, totals.Forfeited)
 	}
 	return nil
+}
+
+// addWallet notes what was granted; the ledger knows no less of what was
+// forfeited than a checkpoint does.
+func (p *quotaPage) addWallet(counter string, granted, forfeited int64) {
+	p.granted[counter] = granted
+	floor := p.checkpoints[counter]
+	floor.Forfeited = max(floor.Forfeited, forfeited)
+	p.checkpoints[counter] = floor
 }

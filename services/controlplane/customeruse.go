@@ -20,6 +20,8 @@ type Use struct {
 	Consumed  int64     `json:"consumed" doc:"Units charged."`
 	Refunded  int64     `json:"refunded" doc:"Units of those that were given back."`
 	Forfeited int64     `json:"forfeited,omitempty" doc:"Of a prepaid quota: units that expired."`
+	Granted   int64     `json:"granted,omitempty" doc:"Of a prepaid quota: all that was ever granted."`
+	Balance   *int64    `json:"balance,omitempty" doc:"Of a prepaid quota: granted − consumed + refunded − forfeited; negative after an overdraft."`
 	Carried   int64     `json:"carried,omitempty" doc:"Units carried over from the last period, once the first charge of this one has fixed them."`
 	Limit     *int64    `json:"limit,omitempty" doc:"Units of the whole period, an override and what was carried counted in; absent is unlimited, and of a prepaid quota."`
 	Remaining *int64    `json:"remaining,omitempty" doc:"What is left of limit."`
@@ -79,7 +81,7 @@ func (s *Service) uses(ctx context.Context, page quotaPage) [][]Use {
 			}
 			totals = totals.Max(counted[i])
 		}
-		out[q.customer] = append(out[q.customer], q.use(totals, source))
+		out[q.customer] = append(out[q.customer], q.use(totals, source, page.granted[q.key]))
 	}
 	return out
 }
@@ -103,7 +105,7 @@ func (s *Service) counted(ctx context.Context, quotas []quotaOf) []redisstore.To
 	return found
 }
 
-func (q *quotaOf) use(t redisstore.Totals, source string) Use {
+func (q *quotaOf) use(t redisstore.Totals, source string, granted int64) Use {
 	u := Use{
 		Metric: q.match.Rule.Metric, Counter: q.key, Rule: q.match.Rule.ID, Period: UsePeriod{ID: q.bounds.ID}, Source: source,
 		Consumed: t.Consumed, Refunded: t.Refunded, Forfeited: t.Forfeited, Carried: t.Carried,
@@ -111,7 +113,12 @@ func (q *quotaOf) use(t redisstore.Totals, source string) Use {
 	if !q.bounds.Endless() {
 		u.Period.Start, u.Period.End = &q.bounds.Start, &q.bounds.End
 	}
-	if q.counter.Unlimited || q.counter.Wallet() {
+	if q.counter.Wallet() {
+		balance := granted - t.Consumed + t.Refunded - t.Forfeited
+		u.Granted, u.Balance = granted, &balance
+		return u
+	}
+	if q.counter.Unlimited {
 		return u
 	}
 	all := int64(0)

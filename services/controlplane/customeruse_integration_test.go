@@ -51,8 +51,9 @@ func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 }
 
 // market is a world of a thousand customers, c000 to c999: all have a quota of
-// 1000 calls a month and one of 50 exports a day in Paris. Customer n has used
-// n calls and given one back.
+// 1000 calls a month and one of 50 exports a day in Paris, and units are prepaid.
+// Customer n has used n calls and given one back, and n of 500 units, of which 7
+// have expired; c000 was granted none.
 type market struct {
 	world
 	client     *redis.Client
@@ -79,11 +80,19 @@ func newMarket(t *testing.T) market {
 	quota := `{"id":"%s","subject":{"kind":"tenant","value":"*"},"metric":"%s","limit":{"algorithm":"quota","kind":"renewing","limit":%d,"period":"%s"}}`
 	m.must(t, 201, request{method: "POST", path: "/v1/rules", body: fmt.Sprintf(quota, "all-calls", "calls", 1000, "month")})
 	m.must(t, 201, request{method: "POST", path: "/v1/rules", body: strings.Replace(fmt.Sprintf(quota, "all-exports", "exports", 50, "day"), `"day"`, `"day","timezone":"Europe/Paris"`, 1)})
+	m.must(t, 201, request{method: "POST", path: "/v1/rules", body: `{"id":"all-units","subject":{"kind":"tenant","value":"*"},"metric":"units","limit":{"algorithm":"quota","kind":"prepaid"}}`})
+	if _, err := m.db.Exec(t.Context(), `INSERT INTO wallets (key, version, document, forfeited)
+		SELECT key || '/units', version, jsonb_build_object('tenantId', key, 'metric', 'units', 'granted', 500), 7 FROM customers WHERE key <> 'c000'`); err != nil {
+		t.Fatal(err)
+	}
 	pipe := m.client.Pipeline()
 	for i := range 1000 {
 		key := prefix + fmt.Sprintf("{t:c%03d}:t::calls:quota:month:202607", i)
 		pipe.Set(t.Context(), key+":c", i, time.Hour)
 		pipe.Set(t.Context(), key+":r", min(i, 1), time.Hour)
+		purse := prefix + fmt.Sprintf("{t:c%03d}:t::units:quota", i)
+		pipe.Set(t.Context(), purse+":c", i, time.Hour)
+		pipe.Set(t.Context(), purse+":f", min(i, 1)*7, time.Hour)
 	}
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
@@ -130,14 +139,18 @@ func TestAThousandCustomersAreOneStatementAndOneRoundTrip(t *testing.T) {
 		t.Fatalf("%d customers, next %q", len(page.Items), page.Next)
 	}
 	for i, c := range page.Items {
-		calls, exports := used(c, "calls"), used(c, "exports")
+		calls, exports, units := used(c, "calls"), used(c, "exports"), used(c, "units")
 		want := int64(i)
-		if c.ID != fmt.Sprintf("c%03d", i) || len(c.Usage) != 2 || calls.Consumed != want || calls.Refunded != min(want, 1) || *calls.Limit != 1000 ||
+		if c.ID != fmt.Sprintf("c%03d", i) || len(c.Usage) != 3 || calls.Consumed != want || calls.Refunded != min(want, 1) || *calls.Limit != 1000 ||
 			*calls.Remaining != 1000-want+min(want, 1) || calls.Period.ID != "202607" || calls.Source != "counters" || calls.Rule != "all-calls" {
 			t.Fatalf("customer %d: %s %+v", i, c.ID, calls)
 		}
 		if exports.Period.ID != "20260716" || !exports.Period.End.Equal(time.Date(2026, 7, 16, 22, 0, 0, 0, time.UTC)) || *exports.Remaining != 50 {
 			t.Fatalf("customer %d: exports %+v", i, exports)
+		}
+		granted, balance := 500*min(want, 1), 493*min(want, 1)-want
+		if units.Granted != granted || units.Balance == nil || *units.Balance != balance || units.Limit != nil || units.Source != "counters" {
+			t.Fatalf("customer %d: units %+v, want a balance of %d", i, units, balance)
 		}
 	}
 	var pages []string
@@ -188,7 +201,7 @@ func TestUseIsOfTheWidestRule(t *testing.T) {
 		if got.Limit != nil {
 			limit = *got.Limit
 		}
-		if got.Rule != want.rule || limit != want.limit || len(page.Items[i].Usage) != 2 || got.Consumed != int64(i) {
+		if got.Rule != want.rule || limit != want.limit || len(page.Items[i].Usage) != 3 || got.Consumed != int64(i) {
 			t.Errorf("c00%d: %+v, limit %d; want %+v", i, got, limit, want)
 		}
 	}
@@ -218,6 +231,13 @@ func TestUseIsNoLessThanItsCheckpoint(t *testing.T) {
 		}
 	}
 	hold("counters checkpoint counters checkpoint", "0 9 2 3")
+	if _, err := m.db.Exec(t.Context(), `INSERT INTO checkpoints (counter, tenant, metric, period, consumed, refunded, forfeited, charged_at, updated_at)
+		VALUES ('{t:c001}:t::units:quota', 'c001', 'units', '', 600, 2, 5, now(), now())`); err != nil {
+		t.Fatal(err)
+	}
+	if got := used(m.list(t, "?limit=2").Items[1], "units"); *got.Balance != 500-600+2-7 || got.Source != "checkpoint" {
+		t.Errorf("the wallet that lost something: %+v, balance %d", got, *got.Balance)
+	}
 	away := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	t.Cleanup(func() { _ = away.Close() })
 	c := clockAt(t, "2026-07-16T12:00:00Z")

@@ -38,7 +38,7 @@ type server struct {
 func newServer(t *testing.T) server {
 	t.Helper()
 	dsn := servertest.Postgres(t)
-	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "usage", "webhooks"); err != nil {
+	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "usage", "webhooks", "billing"); err != nil {
 		t.Fatal(err)
 	}
 	pool, err := pgxpool.New(t.Context(), dsn)

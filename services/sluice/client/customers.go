@@ -35,6 +35,8 @@ type customerUse struct {
 		Consumed  int64  `json:"consumed"`
 		Refunded  int64  `json:"refunded"`
 		Forfeited int64  `json:"forfeited,omitempty"`
+		Granted   int64  `json:"granted,omitempty"`
+		Balance   *int64 `json:"balance,omitempty"`
 		Carried   int64  `json:"carried,omitempty"`
 		Limit     *int64 `json:"limit,omitempty"`
 		Remaining *int64 `json:"remaining,omitempty"`
@@ -115,8 +117,8 @@ func (c customerUse) lines() [][]string {
 		switch {
 		case u.Limit != nil && u.Remaining != nil:
 			limit, left = fmt.Sprint(*u.Limit), fmt.Sprint(*u.Remaining)
-		case u.Period.ID == "": // a wallet: sluice wallets says what is left in it
-			limit = "prepaid"
+		case u.Balance != nil:
+			limit, left = "prepaid", fmt.Sprint(*u.Balance)
 		}
 		lines = append(lines, []string{c.ID, c.Name, u.Metric, firstOf(u.Period.ID, "-"), fmt.Sprint(u.Consumed), fmt.Sprint(u.Refunded), limit, left, u.Source})
 	}
