@@ -249,10 +249,10 @@ func keepWhole(t testing.TB, client redis.UniversalClient, keyPrefix string) (st
 		defer close(ended)
 		ticker := time.NewTicker(100 * time.Millisecond)
 		defer ticker.Stop()
+		r := redisstore.NewRestorer(client, keyPrefix)
+		watch := r.Watch()
 		for first := true; ctx.Err() == nil; first = false {
-			looking, done := context.WithTimeout(ctx, 2*time.Second)
-			_ = redisstore.DeclareWhole(looking, client, keyPrefix) // away: the next look
-			done()
+			declareWhole(ctx, r, watch, first)
 			if first {
 				close(looked)
 			}
@@ -264,6 +264,21 @@ func keepWhole(t testing.TB, client redis.UniversalClient, keyPrefix string) (st
 	}()
 	<-looked
 	return func() { cancel(); <-ended }
+}
+
+// declareWhole says of what is not whole that nothing is to be brought back.
+// Where Redis is away, the next look does it.
+func declareWhole(ctx context.Context, r *redisstore.Restorer, watch *redisstore.Watch, every bool) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	all, err := watch.Look(ctx, every || !watch.AtRest())
+	for _, p := range all {
+		if err == nil && !p.Whole {
+			if p, err = r.Begin(ctx, p); err == nil {
+				err = r.Seal(ctx, p)
+			}
+		}
+	}
 }
 
 func (d *deployment) runReady(id, redisAddr, keyPrefix string, edit func(*Config)) *running {

@@ -93,6 +93,9 @@ type faulty struct {
 	proxy  *toxiproxy.Proxy
 	gate   *running
 
+	// stopped and resumed are when the gateway itself was, if it was.
+	stopped, resumed time.Time
+
 	mu      sync.Mutex
 	answers []sample
 }
@@ -247,35 +250,6 @@ func (f *faulty) run(t testing.TB, fault fault, opens time.Duration) course {
 	return r
 }
 
-// How much longer the 99th of a hundred requests takes while Redis is away, the
-// instant it goes included, and how long it takes to be back. The aims are 10 ms
-// and 2 s. A fault is put in once for each b.N.
-func BenchmarkFaults(b *testing.B) {
-	d := withPolicies(b)
-	for _, name := range []string{"blackhole", "RST", "100 ms", "READONLY", "paused", "killed"} {
-		b.Run(name, func(b *testing.B) {
-			f := newFaulty(b, d, "bench-"+url.PathEscape(name))
-			var quiet, away, back time.Duration
-			b.ResetTimer()
-			for range b.N {
-				r := f.run(b, faults[name], time.Second)
-				quiet, away, back = quiet+p99(r.quiet), away+p99(r.during), back+r.back
-				f.forget()
-			}
-			b.ReportMetric(0, "ns/op")
-			for unit, d := range map[string]time.Duration{"p99-quiet-ms": quiet, "p99-added-ms": away - quiet, "back-ms": back} {
-				b.ReportMetric(d.Seconds()*1e3/float64(b.N), unit)
-			}
-		})
-	}
-}
-
-func (f *faulty) forget() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.answers = nil
-}
-
 // check holds the answers to what the policies promise. The bounds of time are
 // loose: the machine that tests runs other things as well, and BenchmarkFaults
 // measures.
@@ -302,7 +276,7 @@ func (f *faulty) check(t *testing.T, fault fault, r course) {
 
 // checkAnswers: never a 500, never an accidental 429, and a 503 only where a
 // rule is closed.
-func (f *faulty) checkAnswers(t *testing.T) {
+func (f *faulty) checkAnswers(t testing.TB) {
 	t.Helper()
 	for _, s := range f.since(time.Time{}) {
 		if s.status != 200 && (s.policy != "closed" || s.status != 503) {

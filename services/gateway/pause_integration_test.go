@@ -29,6 +29,7 @@ const childEnv = "SLUICE_GATEWAY_CHILD"
 type child struct {
 	Brokers            []string
 	Topics, Redis, Dir string
+	Budget             time.Duration // of the store
 }
 
 // A gateway that is stopped (SIGSTOP) for longer than its connections to Redis
@@ -44,7 +45,7 @@ func TestStoppedGatewayBlamesNobody(t *testing.T) {
 	f.behindProxy(t, "paused")
 	toxic(`{"type":"latency","attributes":{"latency":30}}`)(t, f) // so that calls are under way when it is stopped
 	machine := servertest.Watch(t, f.server.Addr(), 30*time.Millisecond)
-	process, base, metrics := startChild(t, child{d.stream.Brokers, d.stream.TopicPrefix, f.proxy.Listen, t.TempDir()})
+	process, base, metrics := startChild(t, child{d.stream.Brokers, d.stream.TopicPrefix, f.proxy.Listen, t.TempDir(), 100 * time.Millisecond})
 	f.gate = &running{base: base}
 	stop := f.load(t)
 	defer stop()
@@ -85,11 +86,11 @@ func TestStoppedGatewayBlamesNobody(t *testing.T) {
 
 // startChild runs a gateway in a process of its own, until the test ends, and
 // returns where it serves requests and metrics.
-func startChild(t *testing.T, c child) (p *os.Process, base, metrics string) {
+func startChild(t testing.TB, c child) (p *os.Process, base, metrics string) {
 	t.Helper()
 	text, err := json.Marshal(c)
 	must(t, err)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestStoppedGatewayBlamesNobody$")
 	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -113,7 +114,7 @@ func startChild(t *testing.T, c child) (p *os.Process, base, metrics string) {
 	return nil, "", ""
 }
 
-// beStopped is the child: a gateway whose Redis is 30 ms away.
+// beStopped is the child.
 func beStopped(t *testing.T, text string) {
 	t.Helper()
 	var c child
@@ -123,7 +124,7 @@ func beStopped(t *testing.T, text string) {
 	d.registerer = reg
 	g := d.runReady("gw-child", c.Redis, "", func(cfg *Config) {
 		cfg.Spool.Dir = c.Dir
-		cfg.Store.Budget, cfg.Store.Timeout = 100*time.Millisecond, DefaultConfig().Store.Timeout
+		cfg.Store.Budget, cfg.Store.Timeout = c.Budget, DefaultConfig().Store.Timeout
 	})
 	metrics := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	defer metrics.Close()

@@ -101,18 +101,13 @@ func TestSettingsThatLoseCountersAreTold(t *testing.T) {
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	d := withPolicies(t)
-	master := servertest.StartRedisWith(t, devserver.RedisOptions{Args: []string{"--repl-diskless-sync-delay", "0"}})
-	replica := servertest.StartRedisWith(t, devserver.RedisOptions{Args: []string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.Port())}})
-	sentinel := startSentinel(t, master.Port())
-	d.redis = func(o *redis.UniversalOptions) { o.Addrs, o.MasterName = []string{sentinel}, "counters" }
-	f := &faulty{server: master}
-	f.gate = d.runReady("gw-sentinel", "", "", func(c *Config) { c.Store = DefaultConfig().Store; c.Store.KeyPrefix = "" })
+	f, replica, sentinel := underSentinel(t, d, "gw-sentinel")
 	stop := f.load(t)
 	defer stop()
 	servertest.Eventually(t, patience, "a quiet start", func() bool { return whole(f.since(time.Time{}), 20) })
 	servertest.Eventually(t, patience, "Sentinel to know the replica", func() bool { return replicas(t, sentinel) == 1 })
 	killed := time.Now()
-	master.Kill()
+	f.server.Kill()
 	servertest.Eventually(t, 2*patience, "charges on the new master", func() bool { return whole(f.since(killed), 20) })
 	stop()
 	t.Logf("charges went on %s after the master was killed", time.Since(killed))
@@ -124,8 +119,21 @@ func TestSentinelFailover(t *testing.T) {
 	}
 }
 
+// underSentinel runs a gateway that is told its Redis, f.server, by a Sentinel,
+// which may put the replica in its place.
+func underSentinel(t testing.TB, d *deployment, id string) (f *faulty, replica *devserver.Redis, sentinel string) {
+	t.Helper()
+	f = &faulty{server: servertest.StartRedisWith(t, devserver.RedisOptions{Args: []string{"--repl-diskless-sync-delay", "0"}})}
+	replica = servertest.StartRedisWith(t, devserver.RedisOptions{Args: []string{"--replicaof", "127.0.0.1 " + strconv.Itoa(f.server.Port())}})
+	sentinel = startSentinel(t, f.server.Port())
+	d.redis = func(o *redis.UniversalOptions) { o.Addrs, o.MasterName = []string{sentinel}, "counters" }
+	defer func() { d.redis = nil }()
+	f.gate = d.runReady(id, "", "", func(c *Config) { c.Store = DefaultConfig().Store; c.Store.KeyPrefix = "" })
+	return f, replica, sentinel
+}
+
 // startSentinel watches the master and returns its address.
-func startSentinel(t *testing.T, masterPort int) string {
+func startSentinel(t testing.TB, masterPort int) string {
 	t.Helper()
 	port := freePort(t)
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
@@ -143,7 +151,7 @@ func startSentinel(t *testing.T, masterPort int) string {
 	return addr
 }
 
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
@@ -151,7 +159,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-func replicas(t *testing.T, sentinel string) int {
+func replicas(t testing.TB, sentinel string) int {
 	t.Helper()
 	client := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer client.Close()

@@ -31,14 +31,14 @@ type restorer struct {
 	since   map[string]time.Time       // when a process was seen not to be whole
 	told    time.Time                  // when a failure was logged last
 	watched bool                       // whether a look has ever found all quotas whole
-	slots   []redisstore.Process       // as the last look found them
-	layout  *redisstore.Layout         // of when all of a Cluster was whole last, and at rest
-	anew    bool                       // all markers are to be read: a restore has ended
+	watch   *redisstore.Watch
+	anew    bool // all markers are to be read: a restore has ended
 }
 
 func newRestorer(cfg Config, deps Deps, m *metrics) *restorer {
+	redis := redisstore.NewRestorer(deps.Redis, deps.KeyPrefix)
 	return &restorer{
-		cfg: cfg, deps: deps, metrics: m, redis: redisstore.NewRestorer(deps.Redis, deps.KeyPrefix),
+		cfg: cfg, deps: deps, metrics: m, redis: redis, watch: redis.Watch(),
 		seen: map[string]map[string]bool{}, since: map[string]time.Time{},
 	}
 }
@@ -83,10 +83,13 @@ func (r *restorer) tell(err error) {
 
 // look reads the markers, and restores what is not whole.
 func (r *restorer) look(ctx context.Context, every bool) error {
-	all, err := r.find(ctx, every || r.anew)
+	looking, cancel := context.WithTimeout(ctx, lookLimit)
+	all, err := r.watch.Look(looking, every || r.anew)
+	cancel()
 	if err != nil {
 		return err
 	}
+	r.anew = false
 	var lost []redisstore.Process
 	r.named = map[string]bool{}
 	for _, p := range all {

@@ -55,11 +55,12 @@ func (m *moving) look() int {
 // atRest looks until the keeper has seen all of the Cluster whole, and at rest.
 func (m *moving) atRest() {
 	m.t.Helper()
-	m.keeper.restore.layout = nil
+	r := m.keeper.restore
+	r.watch = r.redis.Watch()
 	servertest.Eventually(m.t, patience, "the cluster to be whole and at rest", func() bool {
-		m.keeper.restore.anew = true
+		r.anew = true
 		m.look()
-		return m.keeper.restore.layout != nil
+		return r.watch.AtRest()
 	})
 }
 

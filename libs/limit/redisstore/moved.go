@@ -12,31 +12,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Layout is what lay where in a Cluster, and by which markers, when all of it
+// layout is what lay where in a Cluster, and by which markers, when all of it
 // was whole and no slot was on its way. As long as each of its processes has
 // the same marker, none has lost anything since: a slot that moved between them
 // moved with all that was in it.
-type Layout struct {
+type layout struct {
 	markers map[string]string // by address
 	slots   map[string][]int
 }
 
-// SameSlots reports whether processes have the slots that others had.
-func SameSlots(a, b []Process) bool {
-	return slices.EqualFunc(a, b, func(a, b Process) bool { return a.addr == b.addr && slices.Equal(a.slots, b.slots) })
-}
-
-// Settled returns the layout of processes that a look at every marker has just
+// settled returns the layout of processes that a look at every marker has just
 // found whole; nil where a slot is on its way, a master does not say which it
 // has, or they do not agree with that look about who has which. What was lost of
 // a slot that was on its way before the look cannot hide in it: either that slot
 // is on its way still, or the look found its marker at the process it is whole by.
-func (r *Restorer) Settled(ctx context.Context, all []Process) *Layout {
+func (r *Restorer) settled(ctx context.Context, all []Process) *layout {
 	cluster, ok := r.client.(*redis.ClusterClient)
 	if !ok {
 		return nil
 	}
-	l := &Layout{markers: map[string]string{}, slots: map[string][]int{}}
+	l := &layout{markers: map[string]string{}, slots: map[string][]int{}}
 	for i := range all {
 		p := &all[i]
 		node, err := cluster.MasterForKey(ctx, besides(r.prefix, true, p.home(), markerKey))
@@ -86,11 +81,11 @@ func claims(nodes string) (all []int, settled bool) {
 	return nil, false
 }
 
-// Adopt returns processes, of which a look at every marker found some not to be
+// took returns processes, of which a look at every marker found some not to be
 // whole, with those made whole that only got slots from others of the layout,
 // where no process has lost anything since. Of the rest, those are Moved whose
 // slots came from processes that are whole. l may be nil.
-func (r *Restorer) Adopt(ctx context.Context, l *Layout, all []Process) ([]Process, error) {
+func (r *Restorer) took(ctx context.Context, l *layout, all []Process) ([]Process, error) {
 	if !r.cluster || !slices.ContainsFunc(all, func(p Process) bool { return !p.Whole }) {
 		return all, nil
 	}
@@ -131,7 +126,7 @@ func (r *Restorer) Adopt(ctx context.Context, l *Layout, all []Process) ([]Proce
 // undisturbed are the markers of the layout, where each process still has its
 // own in a slot that it had then; none where one of them has not, or others are
 // there.
-func (r *Restorer) undisturbed(ctx context.Context, l *Layout, all []Process) (map[string]string, error) {
+func (r *Restorer) undisturbed(ctx context.Context, l *layout, all []Process) (map[string]string, error) {
 	none := map[string]string{}
 	if l == nil || len(all) != len(l.markers) {
 		return none, nil

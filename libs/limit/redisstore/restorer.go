@@ -39,8 +39,8 @@ type Process struct {
 	Marker string
 	// Whole: quotas are charged here.
 	Whole bool
-	// Moved: it is not whole for slots only that came from processes that are.
-	// Adopt says so.
+	// Moved: it is not whole for slots only that came from processes that are. A
+	// Watch says so.
 	Moved bool
 	// partly: the home slot is whole, and another one is not.
 	partly bool
