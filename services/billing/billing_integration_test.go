@@ -103,24 +103,29 @@ func TestLateUseOfAnEndedSubscription(t *testing.T) {
 	s.want(t, "acme 0701T00..0801T00 final INV-2026-000001 12.00", "acme 0901T00..1001T00 final INV-2026-000002 0.10")
 }
 
-// A weekly job at 20:00Z and at 23:00Z, for a customer whose Monday begins in
-// between: one invoice a week.
+// A weekly job at 20:00Z and at 23:00Z, for a customer at UTC+2 whose Monday
+// begins in between: one invoice a week.
 func TestWeekOfACustomerEastOfUTC(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, "2026-07-19T20:00:00Z")
-	s.customer(t, sales.Customer{ID: "acme", Name: "Acme", Timezone: "Europe/Helsinki"}) // +3 in July
+	s.customer(t, sales.Customer{ID: "acme", Name: "Acme", Timezone: "Africa/Johannesburg"})
 	weekly := pro(1)
 	weekly.Period = "week"
 	s.plan(t, weekly)
 	s.subscribe(t, subscribed(1, "2026-07-14T08:00:00Z"))
 	s.pass(t)
-	s.want(t, "acme 0712T21..0719T21 draft  10.00")
+	s.want(t, "acme 0712T22..0719T22 draft  10.00")
 	s.at(t, "2026-07-19T23:00:00Z")
 	s.pass(t)
-	s.want(t, "acme 0712T21..0719T21 draft  10.00", "acme 0719T21..0726T21 draft  10.00")
-	if zone := s.invoices(t)[0].Timezone; zone != "Europe/Helsinki" {
+	s.want(t, "acme 0712T22..0719T22 draft  10.00", "acme 0719T22..0726T22 draft  10.00")
+	if zone := s.invoices(t)[0].Timezone; zone != "Africa/Johannesburg" {
 		t.Fatal(zone)
 	}
+	for _, now := range []string{"2026-07-22T22:00:00Z", "2026-07-26T20:00:00Z", "2026-07-26T23:00:00Z"} {
+		s.at(t, now)
+		s.pass(t)
+	}
+	s.want(t, "acme 0712T22..0719T22 final INV-2026-000001 10.00", "acme 0719T22..0726T22 draft  10.00", "acme 0726T22..0802T22 draft  10.00")
 }
 
 // Another calendar begins where the last final invoice ended: no time twice.
@@ -156,6 +161,27 @@ func TestTopUpsAreInvoicedOnceInTheirPeriod(t *testing.T) {
 	s.at(t, "2026-08-20T00:00:00Z")
 	s.pass(t)
 	s.want(t, "acme 0701T00..0801T00 final INV-2026-000001 20.00", "acme 0801T00..0901T00 draft  15.00")
+}
+
+// A grant that is made with a month's first instant and expires with its last:
+// the instant between two months belongs to one of them, so it is invoiced in its
+// own month and in no other, and what it left is no line of any.
+func TestAGrantThatEndsWithItsPeriodIsInvoicedOnce(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "2026-09-10T00:00:00Z")
+	s.customer(t, sales.Customer{ID: "acme", Name: "Acme"})
+	p := pro(1)
+	p.Rules[0].Metric, p.Rules[0].Limit.Kind, p.Rules[0].Limit.Limit = "sms", "prepaid", nil
+	p.Prices = []sales.Price{{Metric: "sms", Model: sales.PriceFlat, UnitPrice: "0.05"}}
+	s.plan(t, p)
+	s.subscribe(t, subscribed(1, "2026-07-01T00:00:00Z"))
+	s.exec(t, `INSERT INTO wallets (key, document, forfeited) VALUES ('acme/sms', '{"tenantId":"acme","metric":"sms","granted":100}', 60)`)
+	first, end := at("2026-08-01T00:00:00Z"), at("2026-09-01T00:00:00Z")
+	s.exec(t, `INSERT INTO grants (id, wallet, amount, "left", priority, note, granted_at, expires_at, ended_at) VALUES ('g', 'acme/sms', 100, 0, 0, '', $1, $2, $2)`, first, end)
+	s.exec(t, `INSERT INTO wallet_ledger (wallet, at, kind, grant_id, amount, used, balance, actor) VALUES
+		('acme/sms', $1, 'topup', 'g', 100, 0, 100, 'x'), ('acme/sms', $2, 'forfeit', 'g', 60, 40, 0, 'keeper')`, first, end)
+	s.pass(t)
+	s.want(t, "acme 0701T00..0801T00 final INV-2026-000001 10.00", "acme 0801T00..0901T00 final INV-2026-000002 15.00", "acme 0901T00..1001T00 draft  10.00")
 }
 
 // Many passes at once are one: no number is taken twice or missing.

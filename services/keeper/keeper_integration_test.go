@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -52,6 +54,47 @@ func TestCheckpointsAreTheMaximaWhateverTheOrder(t *testing.T) {
 	b.produce(charge(3, 7), charge(4, 1)) // late and known
 	b.waitCommitted()
 	b.expect(want(20, 40))
+}
+
+// An event's twin is counted once, whether it comes in one batch with it, in
+// another, or thirty days and a keeper later, when its month has ended; two
+// tenants' events with one id are two events.
+func TestATwinIsCountedOnceWheneverItComes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	reached := newTally(100)
+	reached.counter = counterOf(0)
+	first := reached.take(120)
+	other := charge(1, 7)
+	other.ID = first.ID
+	b.produce(first, first, other)
+	stop := b.start(b.newKeeper(50 * time.Millisecond))
+	b.waitCommitted()
+	b.produce(first, other)
+	b.waitCommitted()
+	stop()
+	whole, told := b.rows(), b.announcements()
+	if len(whole) != 2 || whole[counterOf(0)].Consumed != 120 || whole[counterOf(1)].Consumed != 7 || !maps.Equal(told, map[string]int{counterOf(0): 2}) {
+		t.Fatalf("checkpoints %+v, announced %v", whole, told)
+	}
+	later := b.newKeeper(50 * time.Millisecond)
+	later.deps.Now = func() time.Time { return noon.AddDate(0, 0, 30) }
+	b.start(later)
+	next := charge(1, 1)
+	next.TS, next.Charges[0].Counter = noon.AddDate(0, 0, 30), strings.Replace(counterOf(1), "202607", "202608", 1)
+	b.produce(first, next, other, first)
+	b.waitCommitted()
+	rows := b.rows()
+	if rows[next.Charges[0].Counter].Consumed != 1 || len(rows) != 3 {
+		t.Errorf("the next month: %+v", rows)
+	}
+	delete(rows, next.Charges[0].Counter)
+	if diff := cmp.Diff(whole, rows); diff != "" {
+		t.Errorf("thirty days later (-before +after):\n%s", diff)
+	}
+	if got := b.announcements(); !maps.Equal(got, told) {
+		t.Errorf("announced %v", got)
+	}
 }
 
 func TestPostgresAwayHoldsOffsetsBackAndLosesNothing(t *testing.T) {

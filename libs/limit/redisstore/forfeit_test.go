@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/period"
 	arithmetic "github.com/sluice-platform/sluice/libs/wallet"
 )
 
@@ -70,6 +71,39 @@ func TestForfeitOnce(t *testing.T) {
 	out, err := b.forfeit(Forfeiture{Claim: next, Known: Totals{Consumed: 70, Forfeited: 30}})
 	if err != nil || out.Units != 100 || out.Totals.Forfeited != 130 {
 		t.Fatalf("%+v, %v", out, err)
+	}
+}
+
+// A grant that expires with a month is usable up to the month's last
+// microsecond, and forfeited from the next month's first: in one of them alone.
+func TestAGrantThatExpiresWithAPeriodEndsInTheNext(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	end := period.Month().At(b.now).End
+	w := arithmetic.Wallet{}.Add(arithmetic.Grant{ID: "a", Amount: 100, ExpiresAt: end})
+	claim, _ := w.Claim("a")
+	b.wait(end.Add(-time.Microsecond).Sub(b.now))
+	if _, due := w.Due(b.now); due {
+		t.Error("it is due within the month")
+	}
+	if n := b.passes(40, prepaid(100, 1)); n != 40 {
+		t.Errorf("%d of 40 passed in the month's last microsecond", n)
+	}
+	if out, err := b.forfeit(Forfeiture{ExpiresAt: end, Claim: claim}); !errors.Is(err, ErrEarly) {
+		t.Errorf("within the month: %+v, %v", out, err)
+	}
+	b.wait(time.Microsecond)
+	if g, due := w.Due(b.now); !due || g.ID != "a" {
+		t.Error("it is not due with the next month")
+	}
+	for range 2 {
+		out, err := b.forfeit(Forfeiture{ExpiresAt: end, Claim: claim})
+		if err != nil || out.Units != 60 || out.Totals != (Totals{Consumed: 40, Forfeited: 60}) || !out.Now.Equal(end) {
+			t.Errorf("with the next month: %+v, %v", out, err)
+		}
+	}
+	if n := b.passes(1, prepaid(100, 1)); n != 0 {
+		t.Error("used after its end")
 	}
 }
 
