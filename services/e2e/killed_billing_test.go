@@ -21,7 +21,8 @@ func (s *stack) soldPlan() {
 	s.t.Helper()
 	p := sales.Plan{
 		ID: "pro", Version: 1, Name: "Pro", Currency: "EUR", BaseFee: "10.00", Period: "month", Proration: sales.ProrationNone,
-		Rules: []sales.Template{{Metric: "calls", Limit: &rules.Limit{Algorithm: rules.AlgorithmQuota, Kind: rules.QuotaRenewing, Limit: number(1000), Period: "month"}}},
+		Prices: []sales.Price{{Metric: "calls", Model: sales.PriceFlat, UnitPrice: "0.01"}},
+		Rules:  []sales.Template{{Metric: "calls", Limit: &rules.Limit{Algorithm: rules.AlgorithmQuota, Kind: rules.QuotaRenewing, Limit: number(1000), Period: "month"}}},
 	}
 	s.database(func(ctx context.Context, db *pgx.Conn) error {
 		_, err := db.Exec(ctx, `INSERT INTO plan_versions (plan, version, document, created_at) VALUES ($1, 1, $2, now())`, p.ID, text(s.t, p))
@@ -43,14 +44,24 @@ func (s *stack) owing(customer string) {
 	s.t.Helper()
 	now := time.Now().UTC()
 	end := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	start := end.AddDate(0, -2, 0)
-	sub := sales.Subscription{
-		ID: "sub-" + customer, Customer: customer, Plan: "pro", PlanVersion: 1, Status: sales.StatusEnded, StartedAt: &start, EndsAt: &end,
-		Phases: []sales.Phase{{Plan: "pro", PlanVersion: 1, From: start}},
-	}
+	s.subscription(sales.Subscription{Customer: customer, Status: sales.StatusEnded, EndsAt: &end}, end.AddDate(0, -2, 0))
+}
+
+// subscribed makes a customer who has been subscribed since a time.
+func (s *stack) subscribed(customer string, since time.Time) {
+	s.t.Helper()
+	s.subscription(sales.Subscription{Customer: customer, Status: sales.StatusActive}, since)
+}
+
+// subscription writes one that began in the past, with its customer, as the
+// control plane would have then.
+func (s *stack) subscription(sub sales.Subscription, since time.Time) {
+	s.t.Helper()
+	sub.ID, sub.Plan, sub.PlanVersion, sub.StartedAt = "sub-"+sub.Customer, "pro", 1, &since
+	sub.Phases = []sales.Phase{{Plan: "pro", PlanVersion: 1, From: since}}
 	s.database(func(ctx context.Context, db *pgx.Conn) error {
 		_, err := db.Exec(ctx, `WITH c AS (INSERT INTO customers (key, document) VALUES ($1, $2)) INSERT INTO subscriptions (key, document) VALUES ($3, $4)`,
-			customer, text(s.t, sales.Customer{ID: customer, Name: customer}), sub.ID, text(s.t, sub))
+			sub.Customer, text(s.t, sales.Customer{ID: sub.Customer, Name: sub.Customer}), sub.ID, text(s.t, sub))
 		return err
 	})
 }

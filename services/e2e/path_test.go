@@ -142,13 +142,9 @@ func TestRulePropagation(t *testing.T) {
 			enforced = append(enforced, time.Duration(e.AppliedAt-e.CommittedAt)*time.Microsecond)
 		}
 	}
-	report := func(hop string, d []time.Duration) {
-		slices.Sort(d)
-		t.Logf("%-28s p50 %8v   p99 %8v", hop, d[len(d)/2], d[len(d)*99/100])
-	}
-	report("commit → relay", relay)
-	report("relay → Kafka → index", index)
-	report("commit → enforced", enforced)
+	reportHop(t, "commit → relay", relay)
+	reportHop(t, "relay → Kafka → index", index)
+	reportHop(t, "commit → enforced", enforced)
 	if worst := enforced[len(enforced)-1]; worst > 10*time.Second {
 		t.Errorf("a rule took %v from commit to both indices", worst)
 	}
