@@ -32,6 +32,10 @@ func WalletCounter(tenant, metric string) string {
 	return counterKey(kindTenant, subjectParts{owner: tenant}, ":"+metric+":quota")
 }
 
+// TenantTag returns the hash tag of a tenant's counters, braces included: what
+// lies beside them begins with it.
+func TenantTag(tenant string) string { return "{" + tenantSpace + ":" + escape(tenant) + "}" }
+
 const upperHex = "0123456789ABCDEF"
 
 // escape percent-escapes what could close a hash tag, imitate a separator or

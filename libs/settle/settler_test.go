@@ -244,22 +244,3 @@ func TestReplacedJournalHasAnotherName(t *testing.T) {
 		}
 	})
 }
-
-func TestCalendarsAreFoundByName(t *testing.T) {
-	t.Parallel()
-	for _, spec := range []period.Spec{
-		{Unit: "month"}, {Unit: "month", AnchorDay: 15, Zone: "Europe/Istanbul"}, {Unit: "week", WeekStart: "sunday", Zone: "Etc/GMT+5"},
-		{Unit: "hour"}, {Unit: "day", Zone: "Europe/Paris"}, {Unit: "year"}, {Unit: "never"},
-	} {
-		want, err := period.New(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := calendar(want.String()); err != nil || got != want {
-			t.Errorf("%s: %v, %v", want, got, err)
-		}
-	}
-	if _, err := calendar("fortnight"); err == nil {
-		t.Error("fortnight is a calendar")
-	}
-}

@@ -42,8 +42,7 @@ func (s *sums) add(value []byte) {
 		return
 	}
 	for i := range r.Counters {
-		at := r.Counters[i].usedAt(r.At)
-		c, err := r.Counters[i].counter(time.UnixMicro(at).UTC())
+		c, at, err := r.counter(i)
 		if err == nil {
 			err = c.Check()
 		}

@@ -29,12 +29,17 @@ var Floors string
 //go:embed forfeit.lua
 var forfeitLua string
 
+//go:embed reservation.lua
+var reservationLua string
+
 // Marker is the text of marker.lua, by which markers are looked at and set, and
 // Attend that of attend.lua, by which gateways say that they are there, Forfeit
-// of forfeit.lua, which ends a grant of a wallet. They begin by telling which
-// process runs them.
+// of forfeit.lua, which ends a grant of a wallet, Reservation of reservation.lua,
+// which tells how one stands. They begin by telling which process runs them.
 var (
 	Marker  = processLua + markerLua
 	Attend  = processLua + attendLua
 	Forfeit = processLua + forfeitLua
+
+	Reservation = processLua + reservationLua
 )

@@ -88,6 +88,9 @@ func (s *Store) Advance(ctx context.Context, v Advance) (limit.Decision, error) 
 	return d, nil
 }
 
+// Together reports whether what two keys name can be part of one Advance.
+func (s *Store) Together(a, b string) bool { return s.servers.slot(a) == s.servers.slot(b) }
+
 func (s *Store) checkAdvance(v *Advance) error {
 	switch {
 	case len(v.Steps) == 0:

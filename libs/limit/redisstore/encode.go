@@ -171,8 +171,8 @@ func (p *part) quota(key string, c *limit.Counter, capacity int64, now time.Time
 	if !b.Endless() {
 		start, end, expiry = b.Start.UnixMicro(), b.End.UnixMicro(), keep(b, c.Rolls())
 	}
-	if !at.Equal(now) {
-		start = -1 // another period than the present one is meant
+	if usedAt(c) != 0 {
+		start = -1 // the period is that of the counter's own time, whatever it is now
 	}
 	code := int64(codeQuota)
 	if c.Rolls() {

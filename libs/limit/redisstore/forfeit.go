@@ -63,8 +63,7 @@ var forfeit = redis.NewScript(schema.Forfeit)
 // error, as long as Known.Forfeited is what it was, and answers the same units.
 func Forfeit(ctx context.Context, client redis.UniversalClient, prefix string, f Forfeiture) (Outcome, error) {
 	c, r, gone, _ := Keys(prefix, f.Counter)
-	_, cluster := client.(*redis.ClusterClient)
-	answer, err := forfeit.Run(ctx, client, []string{c, r, gone, besides(prefix, cluster, slotOf(c), markerKey)},
+	answer, err := forfeit.Run(ctx, client, []string{c, r, gone, MarkerKey(client, prefix, c)},
 		f.ExpiresAt.UnixMicro(), f.Deadline.UnixMicro(), f.Known.Consumed, f.Known.Refunded, f.Known.Forfeited,
 		f.Claim.Top, f.Claim.Left, f.Claim.Bottom, f.Claim.Spent).Slice()
 	if err != nil {

@@ -50,6 +50,13 @@ func besides(prefix string, cluster bool, slot int, name string) string {
 	return prefix + "{" + slotTags()[slot] + "}:" + name
 }
 
+// MarkerKey names the marker of the quotas beside a key, which is without the
+// prefix.
+func MarkerKey(client redis.UniversalClient, prefix, key string) string {
+	_, cluster := client.(*redis.ClusterClient)
+	return besides(prefix, cluster, slotOf(key), markerKey)
+}
+
 // process is what quotas are whole or not whole of: one Redis, or a master of a
 // Cluster with its slots.
 type process struct {

@@ -1,0 +1,172 @@
+package reserve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+)
+
+// attempts is how often a reservation is tried whose period, or whose twin, gets
+// in between.
+const attempts = 4
+
+// Made is what became of a wish to reserve.
+type Made struct {
+	Reservation
+	// Repeated: it was there already, and Decision is empty.
+	Repeated bool
+	// Decision is that of the enforced counters, with the states of all in the
+	// order they were given in. Where it is not allowed, nothing was reserved.
+	Decision limit.Decision
+}
+
+// Reserve charges counters, each of which is one of the record's charges, for a
+// time; made is called once they are, before it returns, to tell of it. The
+// record's At and Until are set here. Of several calls for one id one reserves,
+// and the others find that it did. Errors: ErrAnother, *EndedError of one that has
+// ended, or that the store is away; whether units were taken is then not known,
+// and a repeat tells. What nobody repeats is given back when it is due.
+func (b *Book) Reserve(ctx context.Context, r Record, ttl time.Duration, counters []limit.Counter, made func(Made)) (Made, error) {
+	n := name{r.Tenant, r.ID}
+	for range attempts {
+		st, err := b.look(ctx, n, 0)
+		if err != nil {
+			return Made{}, err
+		}
+		if found, ok := st.reservation(n); ok {
+			return repeated(found, r.Request)
+		}
+		r.At = st.now
+		r.Until = st.now + ttl.Microseconds()
+		r.Charges = slices.Clone(r.Charges)
+		for i := range counters {
+			r.Charges[i].Saved = limit.Save(&counters[i], r.ReservedAt())
+		}
+		out, err := b.attempt(ctx, r, counters, made)
+		if !errors.Is(err, errAgain) {
+			return out, err
+		}
+	}
+	return Made{}, fmt.Errorf("%w: %w", limit.ErrUnavailable, errBusy)
+}
+
+func repeated(found Reservation, request string) (Made, error) {
+	switch {
+	case found.State != Void && found.Request != request:
+		return Made{}, ErrAnother
+	case found.State.Ended():
+		return Made{}, &EndedError{found}
+	}
+	return Made{Reservation: found, Repeated: true}, nil
+}
+
+// errAgain: nothing of the attempt stands, and another one is to be made.
+var errAgain = errors.New("another attempt is to be made")
+
+// attempt charges one record.
+func (b *Book) attempt(ctx context.Context, r Record, counters []limit.Counter, made func(Made)) (Made, error) {
+	e := entry{name{r.Tenant, r.ID}, r.At}
+	if err := b.intend(ctx, e, &r); err != nil {
+		return Made{}, err
+	}
+	if err := b.die(pointIntent); err != nil {
+		return Made{}, err
+	}
+	deciding, followers := split(b.o.Store, &r)
+	out := Made{Reservation: Reservation{Record: &r, State: Reserved}, Decision: limit.Decision{States: make([]limit.State, len(counters))}}
+	if done, err := b.chargeOthers(ctx, &r, followers, counters, &out.Decision); err != nil || !done {
+		return b.withdrawn(ctx, e, out, err)
+	}
+	if err := b.die(pointOthers); err != nil {
+		return Made{}, err
+	}
+	d, err := b.o.Store.Advance(ctx, redisstore.Advance{
+		Steps:    []redisstore.Step{{Key: e.state(), To: int64(Reserved)}, {Key: e.name.attempt(), To: r.At}},
+		Counters: some(counters, deciding), At: r.ReservedAt(), Until: r.ExpiresAt(),
+	})
+	if err == nil {
+		out.take(d, deciding)
+	}
+	if err != nil || !d.Allowed {
+		return b.withdrawn(ctx, e, out, err)
+	}
+	out.Decision.Allowed = true
+	if err := b.die(pointCharged); err != nil {
+		return Made{}, err
+	}
+	b.chargeShadows(ctx, &r, followers, counters, &out.Decision)
+	if err := b.die(pointShadows); err != nil {
+		return Made{}, err
+	}
+	made(out)
+	if err := b.die(pointTold); err != nil {
+		return Made{}, err
+	}
+	b.noteTold(ctx, e.name)
+	return out, b.die(pointNoted)
+}
+
+// take notes the states of counters that were decided on together.
+func (m *Made) take(d limit.Decision, places []int) {
+	m.Decision.Now = d.Now
+	for i, at := range places {
+		m.Decision.States[at] = d.States[i]
+	}
+}
+
+func some(counters []limit.Counter, places []int) []limit.Counter {
+	all := make([]limit.Counter, len(places))
+	for i, at := range places {
+		all[i] = counters[at]
+	}
+	return all
+}
+
+// intend writes an attempt's record, and when it falls due.
+func (b *Book) intend(ctx context.Context, e entry, r *Record) error {
+	p := b.o.KeyPrefix
+	pipe := b.o.Client.Pipeline()
+	first := pipe.HSetNX(ctx, p+e.records(), field(e.attempt), r.encode())
+	pipe.ExpireAt(ctx, p+e.records(), r.ExpiresAt().Add(keepOpen))
+	b.addDue(ctx, pipe, e, r.Until)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("write reservation %s: %w", e.id, unavailable(err))
+	}
+	if !first.Val() {
+		return errAgain // another gateway's, of the same microsecond
+	}
+	return nil
+}
+
+// withdrawn ends an attempt that was not charged, as far as is known. Where that
+// is not certain it stays until it is due.
+func (b *Book) withdrawn(ctx context.Context, e entry, out Made, err error) (Made, error) {
+	advanced, period := errors.Is(err, redisstore.ErrAdvanced), errors.Is(err, redisstore.ErrOtherPeriod)
+	certain := err == nil || advanced || period || errors.Is(err, redisstore.ErrOverdue) ||
+		errors.Is(err, limit.ErrRestoring) || errors.Is(err, limit.ErrCounterBroken)
+	if certain {
+		if back := b.forget(ctx, e, out.Record); back != nil {
+			b.o.Log.WarnContext(ctx, "an attempt to reserve is not taken back yet; it is when it falls due", "cause", back)
+		}
+	}
+	switch {
+	case advanced, period, errors.Is(err, redisstore.ErrOverdue):
+		return Made{}, errAgain
+	case err != nil:
+		return Made{}, err
+	}
+	return out, nil
+}
+
+// noteTold notes that the charge was told of. Where it is not noted, whoever ends
+// the reservation tells it once more.
+func (b *Book) noteTold(ctx context.Context, n name) {
+	if err := b.o.Client.HSet(ctx, b.o.KeyPrefix+n.records(), toldField, 1).Err(); err != nil {
+		b.o.Log.DebugContext(ctx, "what was told of a reservation is not noted", "cause", err)
+	}
+}
