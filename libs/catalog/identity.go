@@ -43,8 +43,6 @@ func (v *validation) costHeader(name string) {
 func (v *validation) maxCost(s catalog.Service) {
 	switch {
 	case s.MaxCost == nil:
-	case s.CostHeader == "":
-		v.add("maxCost", "must be left out without costHeader, which it bounds")
 	case *s.MaxCost < 1 || *s.MaxCost > MaxCost:
 		v.add("maxCost", "must be from 1 to 2^53, not %d", *s.MaxCost)
 	}

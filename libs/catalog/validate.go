@@ -17,6 +17,10 @@ const (
 	MaxEndpoints    = 5000    // each request is matched against them
 	MaxUpstreams    = 64      // each gateway keeps connections to all of them
 	MaxWeight       = 1000    // shares; finer ones need no more
+	// OwnPrefix begins the paths that the gate answers itself; no service has them,
+	// one with the prefix / neither.
+	OwnPrefix = "/.sluice/"
+
 	MaxCost         = 1 << 53 // what Redis' Lua counts exactly
 	MaxAboutLength  = 1024    // characters
 	MaxHeaderLength = 64      // bytes
@@ -82,6 +86,8 @@ func (v *validation) prefix(prefix string) {
 		v.add("prefix", "must be a path: %v", err)
 	case clean != prefix:
 		v.add("prefix", "must be a clean path; that would be %s", clean)
+	case strings.HasPrefix(prefix, OwnPrefix):
+		v.add("prefix", "must not begin with %s: paths there are the gate's own", OwnPrefix)
 	}
 }
 

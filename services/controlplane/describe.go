@@ -87,7 +87,7 @@ var fieldNotes = map[string]map[string]string{
 		"requireIdentity": "Refuse requests without a credential of that kind (401): key, token (a JWT of an issuer the gateways are configured with) or keyOrToken. Identity headers are none.",
 		"refuseStaleKeys": "Refuse requests with an API key (503) while a gateway's keys are older than its gateway.identity.maxStaleness.",
 		"costHeader":      "Header of the service's answers with what the request really cost (0 to 2^53); the difference is charged or refunded, never denied. Clients do not see it.",
-		"maxCost":         "The largest cost that costHeader is believed, 1 to 2^53; default 1,000,000. What is above it, and above what was charged, changes nothing.",
+		"maxCost":         "The largest cost that costHeader is believed and that a reservation may have or come to, 1 to 2^53; default 1,000,000. What costHeader says above it, and above what was charged, changes nothing.",
 		"legacyHeaders":   "Add X-RateLimit-Limit, -Remaining and -Reset to answers.",
 		"cache":           "How gateways cache the service's answers; absent is not at all. An endpoint's own takes its place, as a whole.",
 		"upstreams":       "Where requests are forwarded to; 1 to 64.",

@@ -75,6 +75,21 @@ func TestHowToSellAnAPI(t *testing.T) {
 	t.Parallel()
 	s := sharedStack(t)
 	s.process("rest", "controlplane,relay,keeper,billing,portal", s.selling()).start().awaitReady()
+	s.goByThePage("sell-an-api.md", 9)
+}
+
+// And whoever reserves.
+func TestHowToReserveAndCommit(t *testing.T) {
+	t.Parallel()
+	s := sharedStack(t)
+	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
+	s.goByThePage("reserve-and-commit.md", 8)
+}
+
+// goByThePage runs a how-to's steps beside a gateway, and compares what they print.
+func (s *stack) goByThePage(page string, least int) {
+	t := s.t
+	t.Helper()
 	g := s.gateway("gw")
 	g.start()
 	g.awaitReady()
@@ -86,8 +101,8 @@ func TestHowToSellAnAPI(t *testing.T) {
 	state := filepath.Join(dir, "state")
 	environment := append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLUICE_URL=http://"+s.control, "SLUICE_TOKEN="+adminToken,
 		"GATE=http://"+g.addr, "API="+s.upstream.URL, "STATE="+state)
-	all := steps(t, "sell-an-api.md")
-	if len(all) < 9 {
+	all := steps(t, page)
+	if len(all) < least {
 		t.Fatalf("the page has only %d steps", len(all))
 	}
 	for i, step := range all {

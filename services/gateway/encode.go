@@ -33,6 +33,7 @@ func appendEvent(b []byte, e *usage.Event) []byte {
 	b = appendOptional(b, `,"algo":`, e.Algo)
 	b = appendOptional(b, `,"reason":`, e.Reason)
 	b = appendOptional(b, `,"cached":`, e.Cached)
+	b = appendOptional(b, `,"reservation":`, e.Reservation)
 	b = strconv.AppendInt(append(b, `,"cost":`...), e.Cost, 10)
 	b = appendMillis(append(b, `,"latencyMs":`...), e.LatencyMs)
 	if len(e.Charges) > 0 {

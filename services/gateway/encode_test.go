@@ -26,6 +26,7 @@ func TestEncoderAgreesWithEncodingJSON(t *testing.T) {
 			Method: rapid.String().Draw(t, "method"), Decision: rapid.String().Draw(t, "decision"),
 			StatusCode: rapid.Int().Draw(t, "status"), RuleID: rapid.String().Draw(t, "rule"),
 			Algo: rapid.String().Draw(t, "algo"), Reason: rapid.String().Draw(t, "reason"),
+			Cached: rapid.String().Draw(t, "cached"), Reservation: rapid.String().Draw(t, "reservation"),
 			Cost:      rapid.Int64().Draw(t, "cost"),
 			LatencyMs: float64(rapid.Int64Range(0, 1e9).Draw(t, "µs")) / 1000,
 			Gateway:   rapid.String().Draw(t, "gateway"),
@@ -70,7 +71,7 @@ func TestEncoderKeepsFieldsAndOrder(t *testing.T) {
 	limit := int64(1000)
 	e := usage.Event{
 		ID: "i", TS: noon, TenantID: "t", UserID: "u", ApplicationID: "a", APIKeyHash: "h", Service: "s", Endpoint: "/e",
-		Method: "GET", Decision: "ALLOW", StatusCode: 200, RuleID: "r", Algo: "GCRA", Reason: "x", Cost: 1, LatencyMs: 0.31,
+		Method: "GET", Decision: "ALLOW", StatusCode: 200, RuleID: "r", Algo: "GCRA", Reason: "x", Cached: "hit", Reservation: "j", Cost: 1, LatencyMs: 0.31,
 		Charges: []usage.Charge{{Counter: "c", Metric: "m", Amount: 1, Consumed: 2, Refunded: 3, Forfeited: 4, Limit: &limit}},
 		Gateway: "g",
 	}

@@ -35,7 +35,10 @@ type exchange struct {
 	service  *service
 	endpoint *endpoint // nil: the path is not in the catalog
 	path     string    // cleaned, escaped
-	cost     int64
+	method   string    // the request's own, or of a reservation the one asked for
+	// reservation is the id of the one that is made, empty for requests.
+	reservation string
+	cost        int64
 	// callersCost is what a trusted peer says the request costs, if it does.
 	callersCost   int64
 	costIsCallers bool

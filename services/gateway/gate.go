@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
 )
 
@@ -57,8 +58,10 @@ type gate struct {
 	// shares and debts are for when the store is away.
 	shares shares
 	debts  debts
-	proxy  *httputil.ReverseProxy
-	cache  *answerCache
+	// book holds reservations.
+	book  *reserve.Book
+	proxy *httputil.ReverseProxy
+	cache *answerCache
 
 	complain complaints
 	stages   []stage

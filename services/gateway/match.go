@@ -9,6 +9,7 @@ import (
 )
 
 // match finds the service, the endpoint and the rules that cover the request.
+// What is asked of the gate itself it answers.
 func (g *gate) match(x *exchange) bool {
 	escaped := x.r.URL.EscapedPath()
 	if escaped == "" && x.r.Method != http.MethodConnect {
@@ -21,7 +22,10 @@ func (g *gate) match(x *exchange) bool {
 	if strings.IndexByte(x.r.URL.RawQuery, ' ') >= 0 { // HTTP/2 can carry one, a request line cannot
 		return g.refuse(x, refusedBadPath, &problem{status: http.StatusBadRequest, title: "Bad path", detail: "query holds a space; it is written %20"})
 	}
-	x.path = path
+	if isOwn(path) {
+		return g.own(x, path)
+	}
+	x.path, x.method = path, x.r.Method
 	x.service = g.routes.find(path)
 	switch {
 	case x.service == nil:

@@ -35,12 +35,13 @@ const (
 	refusedNoIssuer
 	refusedStaleKeys
 	refusedMethod
+	refusedReservation
 	refusals
 )
 
 var refusalNames = [refusals]string{
 	"not-ready", "bad-header", "unknown-key", "key-refused", "key-required", "bad-path", "no-service", "no-upstream",
-	"token-refused", "issuer-away", "stale-keys", "bad-method",
+	"token-refused", "issuer-away", "stale-keys", "bad-method", "reservation",
 }
 
 // correction is what became of a cost that a service's answer named.
@@ -57,6 +58,21 @@ const (
 )
 
 var correctionNames = [corrections]string{"charged", "refunded", "malformed", "too-large", "owed", "lost"}
+
+// reservation is what became of one, or of a repeat.
+type reservation uint8
+
+const (
+	reservationReserved reservation = iota
+	reservationDenied
+	reservationCommitted
+	reservationReleased
+	reservationExpired
+	reservationRepeated
+	reservations
+)
+
+var reservationNames = [reservations]string{"reserved", "denied", "committed", "released", "expired", "repeated"}
 
 // policy is what was done when the store could not be asked.
 type policy uint8
@@ -78,6 +94,8 @@ type metrics struct {
 	fallback       [policies]prometheus.Counter
 	refused        [refusals]prometheus.Counter
 	corrections    [corrections]prometheus.Counter
+	reservations   [reservations]prometheus.Counter
+	reservationLag prometheus.Gauge
 	refunds        prometheus.Counter
 	upstreamErrors prometheus.Counter
 	broken         prometheus.Counter
@@ -135,6 +153,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Name: "sluice_gateway_cost_corrections_total",
 		Help: "Costs named by answers of services (costHeader) that differed from what was charged: charged, refunded, malformed, too-large (above the service's maxCost, and ignored), owed until the counters can be reached, or lost because one of them is broken.",
 	}, []string{"result"})
+	reserved := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_gateway_reservations_total",
+		Help: "Reservations by what became of them: reserved, denied (not to be had, or the counters away), committed, released, expired (given back by this gateway's sweep), or repeated (asked for once more, and found as it was).",
+	}, []string{"outcome"})
+	m.reservationLag = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "sluice_gateway_reservations_lag_seconds",
+		Help: "For how long the oldest reservation that is due was due at the last sweep, 0 where none was.",
+	})
+	resolve(reserved, reservationNames[:], m.reservations[:])
 	resolve(decisions, outcomeNames[:], m.decisions[:])
 	resolve(fallback, policyNames[:], m.fallback[:])
 	resolve(refused, refusalNames[:], m.refused[:])
@@ -143,7 +170,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.latency, m.refunds, m.upstreamErrors, m.broken, decisions, fallback, refused, corrected} {
+	for _, c := range []prometheus.Collector{m.latency, m.refunds, m.upstreamErrors, m.broken, m.reservationLag, decisions, fallback, refused, corrected, reserved} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

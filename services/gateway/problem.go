@@ -8,12 +8,14 @@ import (
 // Problem types (RFC 9457). The first two are registered by the IETF draft
 // "RateLimit header fields for HTTP"; clients tell problems apart by them.
 const (
-	problemQuotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
-	problemReducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
-	problemNotEntitled     = "urn:sluice:problem:not-entitled"
-	problemIdentityMissing = "urn:sluice:problem:identity-missing"
-	problemKeyRefused      = "urn:sluice:problem:key-refused"
-	problemNone            = "about:blank" // the status says it all
+	problemQuotaExceeded    = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	problemReducedCapacity  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	problemNotEntitled      = "urn:sluice:problem:not-entitled"
+	problemIdentityMissing  = "urn:sluice:problem:identity-missing"
+	problemKeyRefused       = "urn:sluice:problem:key-refused"
+	problemReservationEnded = "urn:sluice:problem:reservation-ended"
+	problemReservationOther = "urn:sluice:problem:reservation-of-another-request"
+	problemNone             = "about:blank" // the status says it all
 )
 
 // problem is an answer of the gate itself.

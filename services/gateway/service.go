@@ -97,6 +97,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
 		keys: to.keys, grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, cache: answers,
 	}
+	if s.gate.book, err = s.counters.openBook(cfg, deps, s.gate); err != nil {
+		return nil, err
+	}
 	if len(cfg.Identity.JWT.Issuers) > 0 {
 		s.tokens, err = jwt.New(cfg.Identity.JWT.Config, jwt.Deps{Now: deps.Now, Log: deps.Log, Registerer: deps.Registerer})
 		if err != nil {
@@ -180,6 +183,7 @@ func (s *Service) Run(ctx context.Context) error {
 	shipping := start(background, ship.Run)
 	caching := start(background, s.gate.cache.Run)
 	counting := start(background, append(s.counters.runs(), debts.Run)...)
+	sweeping := start(background, s.gate.sweepReservations)
 	serving := start(background, s.server.serve(listener))
 
 	select {
@@ -187,10 +191,11 @@ func (s *Service) Run(ctx context.Context) error {
 	case <-reading.failed:
 	case <-shipping.failed:
 	case <-counting.failed:
+	case <-sweeping.failed:
 	case <-serving.failed:
 	}
 	s.stopped.Store(true)
-	errs := []error{serving.stop(), caching.stop()}
+	errs := []error{serving.stop(), sweeping.stop(), caching.stop()}
 	transport.CloseIdleConnections()
 	// The store goes before the journal: answers under way may owe something.
 	errs = append(errs, shipping.stop(), events.Close(), counting.stop(), s.counters.store.Close(), debts.Close(), reading.stop())

@@ -32,8 +32,8 @@ type Service struct {
 	// Clients do not see the header. Empty: costs stay as they were charged.
 	CostHeader string `json:"costHeader,omitempty"`
 	// MaxCost is the largest cost that CostHeader is believed, 1 to 2^53 units;
-	// default 1,000,000 where there is a CostHeader. What is above it, and above
-	// what was charged, is taken for a mistake: the charge stays as it was.
+	// default 1,000,000. What is above it, and above what was charged, is taken for
+	// a mistake: the charge stays as it was. It bounds reservations as well.
 	MaxCost *int64 `json:"maxCost,omitempty"`
 	// LegacyHeaders adds X-RateLimit-Limit, -Remaining and -Reset to answers.
 	LegacyHeaders bool `json:"legacyHeaders,omitempty"`

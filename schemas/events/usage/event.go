@@ -16,6 +16,15 @@ const (
 	DecisionShadow = "SHADOW"
 )
 
+// Decisions of events that tell how a reservation ended, which was ALLOW or
+// SHADOW when it was made. Nobody asked for anything then: StatusCode is 200, and
+// Cost what it came to.
+const (
+	DecisionCommit  = "COMMIT"
+	DecisionRelease = "RELEASE"
+	DecisionExpire  = "EXPIRE"
+)
+
 // Algorithms as events name them; an open vocabulary.
 const (
 	AlgoFixedWindow    = "FIXED_WINDOW"
@@ -50,7 +59,7 @@ type Event struct {
 	// not in the catalog, the cleaned path.
 	Endpoint string `json:"endpoint"`
 	Method   string `json:"method"`
-	// Decision is ALLOW, DENY or SHADOW.
+	// Decision is ALLOW, DENY or SHADOW, or the end of a reservation.
 	Decision string `json:"decision"`
 	// StatusCode is what the client was answered, by the gate or the service.
 	StatusCode int `json:"statusCode"`
@@ -65,7 +74,10 @@ type Event struct {
 	// Cached says what the gateway's cache did for the request, see the
 	// constants; empty where the service answered it.
 	Cached string `json:"cached,omitempty"`
-	Cost   int64  `json:"cost"`
+	// Reservation is the id of the reservation that was made, denied or ended;
+	// empty for requests.
+	Reservation string `json:"reservation,omitempty"`
+	Cost        int64  `json:"cost"`
 	// LatencyMs is the gate's own time, without the upstream's.
 	LatencyMs float64 `json:"latencyMs"`
 	// Charges are the quota counters charged, with totals after the charge.

@@ -151,7 +151,8 @@ func (q *hottest) count(events []usage.Event) (targets []warmTarget, patterns []
 	return targets, patterns
 }
 
-// answered: a path that was denied or failed is none to warm.
+// answered: a path that was denied or failed is none to warm, nor one that was
+// only reserved for.
 func answered(e *usage.Event) bool {
-	return e.Decision != usage.DecisionDeny && (e.StatusCode/100 == 2 || e.StatusCode == http.StatusNotModified)
+	return e.Reservation == "" && e.Decision != usage.DecisionDeny && (e.StatusCode/100 == 2 || e.StatusCode == http.StatusNotModified)
 }

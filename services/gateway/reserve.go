@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/reserve"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
+)
+
+// reservationsPath is where reservations are made; each has its own below it.
+const reservationsPath = libcatalog.OwnPrefix + "v1/reservations"
+
+// isOwn reports paths that the gate answers itself.
+func isOwn(path string) bool { return strings.HasPrefix(path, libcatalog.OwnPrefix) }
+
+// own answers what is asked of the gate itself.
+func (g *gate) own(x *exchange, path string) bool {
+	rest, ok := strings.CutPrefix(path, reservationsPath)
+	id, act, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+	switch {
+	case !ok || rest != "" && rest[0] != '/':
+	case rest == "":
+		return g.only(x, http.MethodPost, g.reserve)
+	case !reserve.ValidID(id):
+	case act == "commit":
+		return g.only(x, http.MethodPost, func(x *exchange) bool { return g.commit(x, id) })
+	case act == "release":
+		return g.only(x, http.MethodPost, func(x *exchange) bool { return g.release(x, id) })
+	case act == "" && !strings.HasSuffix(rest, "/") && x.r.Method == http.MethodDelete:
+		return g.ofTenant(x, func(x *exchange) bool { return g.release(x, id) })
+	case act == "" && !strings.HasSuffix(rest, "/"):
+		return g.only(x, http.MethodGet, func(x *exchange) bool { return g.tell(x, id) })
+	}
+	return g.refuse(x, refusedReservation, &problem{status: http.StatusNotFound, title: "Not found", detail: "The gate has nothing at this path."})
+}
+
+// only lets one method in, of a tenant.
+func (g *gate) only(x *exchange, method string, do func(*exchange) bool) bool {
+	if x.r.Method != method {
+		x.w.Header().Set("Allow", method)
+		return g.refuse(x, refusedReservation, &problem{status: http.StatusMethodNotAllowed, title: "Method not allowed", detail: "This path takes " + method + "."})
+	}
+	return g.ofTenant(x, do)
+}
+
+func (g *gate) ofTenant(x *exchange, do func(*exchange) bool) bool {
+	if x.who.tenant == "" {
+		challenge(x, anyBearer)
+		return g.refuse(x, refusedNoKey, &problem{status: http.StatusUnauthorized, title: "Identity required", detail: "A reservation belongs to a tenant: send an API key or a token."})
+	}
+	return do(x)
+}
+
+// reserve charges what a request would be charged, ahead of work whose cost is
+// known only afterwards, and forwards nothing.
+func (g *gate) reserve(x *exchange) bool {
+	w, ok := g.readWish(x)
+	if !ok || !g.enter(x) {
+		return false
+	}
+	x.reservation = w.ID
+	x.endpoint = x.who.ask(&x.req, x.service, x.method, x.path)
+	x.req.Now, x.req.Cost = x.start, *w.Cost
+	x.cost = x.req.Cost
+	x.matches = g.rules.Match(&x.req, x.matches)
+	x.verdict = verdict{decision: usage.DecisionAllow, outcome: outcomeAllow}
+	if x.denyBy(missesIdentity, http.StatusForbidden, reasonIdentityMissing, outcomeDeny) {
+		return g.denyReservation(x)
+	}
+	x.setAsideMissing()
+	if g.setAsideUnreadable(x); x.verdict.status != 0 {
+		return g.denyReservation(x)
+	}
+	for i := range x.matches {
+		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
+	}
+	made, err := g.book.Reserve(context.Background(), x.reservationRecord(w), w.ttl, x.counters, func(m reserve.Made) { g.recordReservation(x, &m) })
+	switch {
+	case err != nil:
+		return g.notReserved(x, err)
+	case made.Repeated:
+		g.metrics.reservations[reservationRepeated].Inc()
+		return g.answerReservation(x, http.StatusCreated, reserve.ChargeID(made.Record), &made.Reservation)
+	case !made.Decision.Allowed:
+		x.judgeReservation(&made)
+		return g.denyReservation(x)
+	}
+	g.metrics.reservations[reservationReserved].Inc()
+	return g.answerReservation(x, http.StatusCreated, x.id, &made.Reservation)
+}
+
+// reservationRecord is what is charged and whose it is; the counters are filled
+// in by the book.
+func (x *exchange) reservationRecord(w *wish) reserve.Record {
+	r := reserve.Record{
+		ID: w.ID, Tenant: x.who.tenant, User: x.who.user, Application: x.who.application,
+		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
+		Cost: x.cost, MaxCost: maxReserved(x.service), Request: w.fingerprint(x.path),
+	}
+	if x.who.key != nil {
+		r.APIKeyHash = x.who.key.label
+	}
+	if x.endpoint != nil {
+		r.Endpoint = x.endpoint.path
+	}
+	for i := range x.matches {
+		m := &x.matches[i]
+		r.Charges = append(r.Charges, reserve.Charge{
+			Rule: m.Rule.ID, Metric: m.Rule.Metric, Own: m.Cost(0) == m.Cost(1), Shadow: m.Rule.Shadow, Thresholds: m.Rule.Thresholds,
+		})
+	}
+	return r
+}
+
+// judgeReservation turns the states of those counters that were asked into the
+// verdict.
+func (x *exchange) judgeReservation(m *reserve.Made) {
+	matches, counters, d := x.matches[:0:0], x.counters[:0:0], m.Decision
+	d.States = nil
+	for i, st := range m.Decision.States {
+		if st.Key != "" {
+			matches, counters, d.States = append(matches, x.matches[i]), append(counters, x.counters[i]), append(d.States, st)
+		}
+	}
+	x.judge(matches, counters, d)
+}
+
+// recordReservation writes the event of a reservation that was charged. Its id
+// and time follow from the reservation, so that whoever has to tell of it once
+// more tells the same.
+func (g *gate) recordReservation(x *exchange, m *reserve.Made) {
+	x.judgeReservation(m)
+	x.judgeShadows()
+	x.ownTime = g.now().Sub(x.start)
+	x.decided, x.id, x.start = true, reserve.ChargeID(m.Record), m.ReservedAt()
+	g.record(x, http.StatusCreated)
+}
+
+// denyReservation answers what may not be reserved, as a request would be.
+func (g *gate) denyReservation(x *exchange) bool {
+	x.decided, x.id = true, newDecisionID(x.start)
+	x.judgeShadows()
+	x.ownTime = g.now().Sub(x.start)
+	g.metrics.reservations[reservationDenied].Inc()
+	return g.cut(x)
+}
+
+var lossOfReservations = &loss{reason: reasonStoreUnavailable, detail: "The counters cannot be reached; nothing can be reserved without them."}
+
+// notReserved answers why there is no reservation. It needs its counters,
+// whatever onStoreLoss says: nobody could find it again otherwise.
+func (g *gate) notReserved(x *exchange, err error) bool {
+	var ended *reserve.EndedError
+	switch {
+	case errors.As(err, &ended):
+		return g.refuseEnded(x, ended)
+	case errors.Is(err, reserve.ErrAnother):
+		return g.refuse(x, refusedReservation, &problem{
+			kind: problemReservationOther, status: http.StatusUnprocessableEntity, title: "Another request's id",
+			detail: "id: the reservation " + x.reservation + " was made by a request with another body; use an id once.",
+		})
+	}
+	why := lossOfReservations
+	switch {
+	case errors.Is(err, limit.ErrCounterBroken):
+		why = &loss{reason: reasonCounterBroken, detail: "A counter holds something else; nothing can be reserved."}
+	case errors.Is(err, limit.ErrRestoring):
+		why = &loss{reason: reasonRestoring, detail: "The quotas are being restored; nothing can be reserved for some seconds."}
+	}
+	if x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny) {
+		return g.denyReservation(x) // no counter could change that
+	}
+	g.complain.say(slog.LevelWarn, "a reservation could not be made", "error", err)
+	x.verdict = verdict{decision: usage.DecisionDeny, outcome: outcomeError, status: http.StatusServiceUnavailable, reason: why.reason, loss: why}
+	return g.denyReservation(x)
+}

@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/reserve"
+)
+
+// answerReservation tells how a reservation stands. decision is the id of the
+// event that tells of its making, empty where it was not made just now.
+func (g *gate) answerReservation(x *exchange, status int, decision string, r *reserve.Reservation) bool {
+	h := x.w.Header()
+	if x.recorded {
+		g.setHeaders(x, h)
+	}
+	if decision != "" {
+		h[headerDecisionID] = []string{decision}
+		h.Set("Location", reservationsPath+"/"+r.ID)
+	}
+	b := appendReservation(x.scratch[:0], r)
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	h.Set("Cache-Control", "no-store")
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(b) // a client that went away is not our error
+	x.scratch = b
+	return false
+}
+
+func appendReservation(b []byte, r *reserve.Reservation) []byte {
+	state := r.State
+	if state == reserve.Void {
+		state = reserve.Released
+	}
+	b = appendString(append(b, `{"id":`...), r.ID)
+	b = appendString(append(b, `,"state":`...), state.String())
+	b = strconv.AppendInt(append(b, `,"reserved":`...), r.Cost, 10)
+	if state == reserve.Committed {
+		b = strconv.AppendInt(append(b, `,"committed":`...), r.Committed, 10)
+	}
+	b = appendOptional(b, `,"service":`, r.Service)
+	b = appendOptional(b, `,"endpoint":`, r.Endpoint)
+	b = appendOptional(b, `,"method":`, r.Method)
+	if r.At != 0 {
+		b = appendTime(b, `,"reservedAt":"`, r.ReservedAt())
+		b = appendTime(b, `,"expiresAt":"`, r.ExpiresAt())
+	}
+	if !r.EndedAt.IsZero() {
+		b = appendTime(b, `,"endedAt":"`, r.EndedAt)
+	}
+	return append(b, '}', '\n')
+}
+
+func appendTime(b []byte, name string, t time.Time) []byte {
+	return append(t.UTC().Truncate(time.Millisecond).AppendFormat(append(b, name...), timeLayout), '"')
+}

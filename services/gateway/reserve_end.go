@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/reserve"
+)
+
+// commit ends a reservation at what the work cost.
+func (g *gate) commit(x *exchange, id string) bool {
+	var body struct {
+		Cost *int64 `json:"cost"`
+	}
+	if !g.readBody(x, &body) {
+		return false
+	}
+	if body.Cost == nil || *body.Cost < 0 || *body.Cost > maxReserved(nil) {
+		return g.refuseWish(x, []string{"cost: must be there: a whole number of units, from 0 on"})
+	}
+	r, repeated, err := g.book.Commit(context.Background(), x.who.tenant, id, *body.Cost)
+	return g.ended(x, id, reservationCommitted, r, repeated, err)
+}
+
+// release ends a reservation of which nothing was used.
+func (g *gate) release(x *exchange, id string) bool {
+	r, repeated, err := g.book.Release(context.Background(), x.who.tenant, id)
+	return g.ended(x, id, reservationReleased, r, repeated, err)
+}
+
+// tell says how a reservation stands.
+func (g *gate) tell(x *exchange, id string) bool {
+	r, err := g.book.Get(context.Background(), x.who.tenant, id)
+	if err != nil {
+		return g.notEnded(x, id, r, err)
+	}
+	return g.answerReservation(x, http.StatusOK, "", &r)
+}
+
+func (g *gate) ended(x *exchange, id string, how reservation, r reserve.Reservation, repeated bool, err error) bool {
+	if err != nil {
+		return g.notEnded(x, id, r, err)
+	}
+	if repeated {
+		how = reservationRepeated
+	}
+	g.metrics.reservations[how].Inc()
+	return g.answerReservation(x, http.StatusOK, "", &r)
+}
+
+// notEnded answers why a reservation is not what was asked for.
+func (g *gate) notEnded(x *exchange, id string, r reserve.Reservation, err error) bool {
+	var ended *reserve.EndedError
+	switch {
+	case errors.As(err, &ended):
+		return g.refuseEnded(x, ended)
+	case errors.Is(err, reserve.ErrUnknown):
+		return g.refuse(x, refusedReservation, &problem{status: http.StatusNotFound, title: "No such reservation", detail: "There is no reservation " + id + " of this tenant, or it ended long ago."})
+	case errors.Is(err, reserve.ErrTooMuch):
+		return g.refuseWish(x, []string{fmt.Sprintf("cost: must be at most %d, the service's maxCost", max(r.MaxCost, r.Cost))})
+	case !errors.Is(err, limit.ErrUnavailable):
+		g.complain.say(slog.LevelError, "a reservation cannot be read or ended", "id", id, "error", err)
+	}
+	return g.refuseForNow(x, refusedReservation, "The counters cannot be reached; ask once more, which does no harm.")
+}
+
+// refuseEnded answers who comes too late.
+func (g *gate) refuseEnded(x *exchange, e *reserve.EndedError) bool {
+	detail := "The reservation " + e.ID + " was "
+	switch e.State {
+	case reserve.Committed:
+		detail += "committed at a cost of " + strconv.FormatInt(e.Committed, 10)
+	case reserve.Expired:
+		detail = "The reservation " + e.ID + " expired"
+	default:
+		detail += "released"
+	}
+	detail += " at " + e.EndedAt.Format(time.RFC3339) + "."
+	return g.refuse(x, refusedReservation, &problem{kind: problemReservationEnded, status: http.StatusConflict, title: "Reservation has ended", detail: detail})
+}
