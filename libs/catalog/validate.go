@@ -12,11 +12,11 @@ import (
 
 // Bounds of a service.
 const (
-	MaxNameLength   = 128     // characters
-	MaxPrefixLength = 512     // bytes; it is the key of an index in Postgres
-	MaxEndpoints    = 5000    // each request is matched against them
-	MaxUpstreams    = 64      // each gateway keeps connections to all of them
-	MaxWeight       = 1000    // shares; finer ones need no more
+	MaxNameLength   = 128  // characters
+	MaxPrefixLength = 512  // bytes; it is the key of an index in Postgres
+	MaxEndpoints    = 5000 // each request is matched against them
+	MaxUpstreams    = 64   // each gateway keeps connections to all of them
+	MaxWeight       = 1000 // shares; finer ones need no more
 	// OwnPrefix begins the paths that the gate answers itself; no service has them,
 	// one with the prefix / neither.
 	OwnPrefix = "/.sluice/"

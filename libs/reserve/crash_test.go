@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
@@ -264,106 +262,6 @@ func TestNothingIsKnownWithoutAMarker(t *testing.T) {
 	} {
 		if !errors.Is(err, limit.ErrUnavailable) || !errors.Is(err, limit.ErrRestoring) {
 			t.Errorf("%v", err)
-		}
-	}
-}
-
-// A random life of some reservations against what they should come to.
-func TestReservationsEqualModel(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		b := newBench(t)
-		q := b.quota(50)
-		type life struct {
-			state State
-			cost  int64
-			until time.Time
-		}
-		lives := map[string]*life{}
-		used := func() (n int64) {
-			for _, l := range lives {
-				n += l.cost
-			}
-			return n
-		}
-		ids := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-		rt.Repeat(map[string]func(*rapid.T){
-			"reserve": func(rt *rapid.T) {
-				id, cost := ids.Draw(rt, "id"), rapid.Int64Range(1, 30).Draw(rt, "cost")
-				m, err := b.reserve(rapid.IntRange(0, 1).Draw(rt, "book"), wish{id: id, cost: cost, counters: []limit.Counter{q}})
-				switch l := lives[id]; {
-				case l != nil && l.state.Ended():
-					if !errors.As(err, new(*EndedError)) {
-						rt.Fatalf("%s has ended: %v", id, err)
-					}
-				case l != nil:
-					if err != nil || !m.Repeated || m.Cost != l.cost {
-						rt.Fatalf("%s is there: %+v, %v", id, m, err)
-					}
-				case err != nil || m.Decision.Allowed != (used()+cost <= 50):
-					rt.Fatalf("%d of %d used, %d more: %+v, %v", used(), 50, cost, m.Decision, err)
-				case m.Decision.Allowed:
-					lives[id] = &life{Reserved, cost, b.now.Add(time.Minute)}
-				}
-			},
-			"commit": func(rt *rapid.T) {
-				id, cost := ids.Draw(rt, "id"), rapid.Int64Range(0, 40).Draw(rt, "cost")
-				_, repeated, err := b.books[0].Commit(context.Background(), acme, id, cost)
-				endLife(rt, lives[id] != nil && !lives[id].state.Ended(), lives[id] != nil && lives[id].state == Committed && lives[id].cost == cost, lives[id] != nil, repeated, err)
-				if l := lives[id]; l != nil && l.state == Reserved {
-					l.state, l.cost = Committed, cost
-				}
-			},
-			"release": func(rt *rapid.T) {
-				id := ids.Draw(rt, "id")
-				_, repeated, err := b.books[1].Release(context.Background(), acme, id)
-				endLife(rt, lives[id] != nil && !lives[id].state.Ended(), lives[id] != nil && lives[id].state == Released, lives[id] != nil, repeated, err)
-				if l := lives[id]; l != nil && l.state == Reserved {
-					l.state, l.cost = Released, 0
-				}
-			},
-			"time passes": func(rt *rapid.T) {
-				b.wait(rapid.SampledFrom([]time.Duration{time.Second, 25 * time.Second, time.Minute}).Draw(rt, "time"))
-				b.sweep(rapid.IntRange(0, 1).Draw(rt, "book"))
-				for _, l := range lives {
-					if l.state == Reserved && !b.now.Before(l.until) {
-						l.state, l.cost = Expired, 0
-					}
-				}
-			},
-			"": func(rt *rapid.T) {
-				open := int64(0)
-				for _, l := range lives {
-					if l.state == Reserved {
-						open++
-					}
-				}
-				if got := b.used(q)[0]; got != used() || b.tolds("m0") != got || b.due() != open {
-					rt.Fatalf("%d used, %d told, want %d; %d due, want %d", got, b.tolds("m0"), used(), b.due(), open)
-				}
-			},
-		})
-	})
-}
-
-func endLife(rt *rapid.T, open, same, there, repeated bool, err error) {
-	rt.Helper()
-	switch {
-	case !there:
-		if !errors.Is(err, ErrUnknown) {
-			rt.Fatalf("it was never there: %v", err)
-		}
-	case open:
-		if err != nil || repeated {
-			rt.Fatalf("open: %t, %v", repeated, err)
-		}
-	case same:
-		if err != nil || !repeated {
-			rt.Fatalf("the same again: %t, %v", repeated, err)
-		}
-	default:
-		if !errors.As(err, new(*EndedError)) {
-			rt.Fatalf("otherwise: %v", err)
 		}
 	}
 }
