@@ -42,6 +42,16 @@ func (c Calendar) plan() plan {
 // Unit returns the length of the calendar's periods.
 func (c Calendar) Unit() Unit { return c.plan().unit }
 
+// Zone is the IANA name of the zone whose clock cuts the periods, such as UTC;
+// empty of a changed calendar: Bounds.Calendar has that of a period.
+func (c Calendar) Zone() string {
+	p := c.plan()
+	if p.loc == nil {
+		return ""
+	}
+	return p.loc.String()
+}
+
 // String names the calendar: its unit, +anchor day or +week start where that is
 // not the default, @zone where that is not UTC; as in month, week+sunday,
 // month+15@Europe/Istanbul. It is part of counters' identity, so it must never

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-platform/sluice/libs/period"
 )
@@ -119,6 +120,31 @@ func TestSpecErrors(t *testing.T) {
 		}
 		if !reflect.DeepEqual(fields, strings.Fields(tc.fields)) {
 			t.Errorf("New(%+v) names %v, want %s", tc.spec, fields, tc.fields)
+		}
+	}
+}
+
+func TestZoneIsWhoseClockCutsPeriods(t *testing.T) {
+	t.Parallel()
+	paris, err := period.New(period.Spec{Unit: period.NameDay, Zone: "Europe/Paris"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noon := time.Date(2026, 7, 23, 12, 0, 0, 0, time.UTC)
+	daily, err := period.New(period.Spec{Unit: period.NameDay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := daily.Then(paris, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ got, want string }{
+		{period.Month().Zone(), "UTC"}, {daily.Zone(), "UTC"}, {paris.Zone(), "Europe/Paris"}, {changed.Zone(), ""},
+		{changed.At(noon).Calendar.Zone(), "UTC"}, {changed.At(noon.AddDate(0, 0, 3)).Calendar.Zone(), "Europe/Paris"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
 		}
 	}
 }

@@ -33,6 +33,7 @@ type UsePeriod struct {
 	ID    string     `json:"id" doc:"As counters name it, such as 202607; all for one without end."`
 	Start *time.Time `json:"start,omitempty"`
 	End   *time.Time `json:"end,omitempty" doc:"The first instant after it."`
+	Zone  string     `json:"timezone,omitempty" doc:"Whose midnights these are: the quota's, an IANA name."`
 }
 
 const (
@@ -111,7 +112,7 @@ func (q *quotaOf) use(t redisstore.Totals, source string, granted int64) Use {
 		Consumed: t.Consumed, Refunded: t.Refunded, Forfeited: t.Forfeited, Carried: t.Carried,
 	}
 	if !q.bounds.Endless() {
-		u.Period.Start, u.Period.End = &q.bounds.Start, &q.bounds.End
+		u.Period.Start, u.Period.End, u.Period.Zone = &q.bounds.Start, &q.bounds.End, q.bounds.Calendar.Zone()
 	}
 	if q.counter.Wallet() {
 		balance := granted - t.Consumed + t.Refunded - t.Forfeited

@@ -145,7 +145,7 @@ func TestAThousandCustomersAreOneStatementAndOneRoundTrip(t *testing.T) {
 			*calls.Remaining != 1000-want+min(want, 1) || calls.Period.ID != "202607" || calls.Source != "counters" || calls.Rule != "all-calls" {
 			t.Fatalf("customer %d: %s %+v", i, c.ID, calls)
 		}
-		if exports.Period.ID != "20260716" || !exports.Period.End.Equal(time.Date(2026, 7, 16, 22, 0, 0, 0, time.UTC)) || *exports.Remaining != 50 {
+		if exports.Period.ID != "20260716" || !exports.Period.End.Equal(time.Date(2026, 7, 16, 22, 0, 0, 0, time.UTC)) || exports.Period.Zone != "Europe/Paris" || calls.Period.Zone != "UTC" || *exports.Remaining != 50 {
 			t.Fatalf("customer %d: exports %+v", i, exports)
 		}
 		granted, balance := 500*min(want, 1), 493*min(want, 1)-want

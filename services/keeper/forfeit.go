@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/libs/backoff"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
@@ -37,7 +38,30 @@ const (
 // one under way, charged by a keeper that died before its commit: it is taken
 // from there, not charged again. A Redis that lost the charge as well has less
 // than is known, or just what is known, and the grant is judged anew.
-type forfeiter struct{ deps Deps }
+type forfeiter struct {
+	deps    Deps
+	metrics *forfeitMetrics
+}
+
+// forfeitMetrics name no tenant: the ledger does.
+type forfeitMetrics struct{ ended, units, failures prometheus.Counter }
+
+func newForfeitMetrics(reg prometheus.Registerer) *forfeitMetrics {
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		reg.MustRegister(c)
+		return c
+	}
+	return &forfeitMetrics{
+		ended:    counter("sluice_keeper_grants_ended_total", "Grants of wallets that expired, and were ended with their row in the ledger."),
+		units:    counter("sluice_keeper_forfeited_units_total", "Units that those had left."),
+		failures: counter("sluice_keeper_forfeit_failures_total", "Looks for expired grants after which some were left, tried again."),
+	}
+}
+
+func newForfeiter(deps Deps) *forfeiter {
+	return &forfeiter{deps: deps, metrics: newForfeitMetrics(deps.Registerer)}
+}
 
 // run looks until ctx ends. Redis or Postgres away is waited for.
 func (f *forfeiter) run(ctx context.Context) {
@@ -51,6 +75,7 @@ func (f *forfeiter) run(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := f.look(ctx); err != nil && ctx.Err() == nil {
+			f.metrics.failures.Inc()
 			f.deps.Log.Warn("expired grants could not all be ended; tried again", "cause", err)
 			if pause.Wait(ctx) != nil {
 				return
@@ -85,6 +110,7 @@ func (f *forfeiter) look(ctx context.Context) error {
 func (f *forfeiter) endNext(ctx context.Context, key string) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forfeitPatience)
 	defer cancel()
+	var forfeited int64
 	err = pgx.BeginFunc(ctx, f.deps.Pool, func(tx pgx.Tx) error {
 		account, err := ledger.Lock(ctx, tx, key)
 		if err != nil {
@@ -102,10 +128,15 @@ func (f *forfeiter) endNext(ctx context.Context, key string) (more bool, err err
 		if account, err = ledger.End(ctx, tx, account, grant.ID, out.Units, out.Now, keeperActor); err != nil {
 			return err
 		}
+		forfeited = out.Units
 		return checkpointWallet(ctx, tx, account, out)
 	})
 	if err != nil {
 		return false, fmt.Errorf("end a grant of wallet %s: %w", key, err)
+	}
+	if more {
+		f.metrics.ended.Inc()
+		f.metrics.units.Add(float64(forfeited))
 	}
 	return more, nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
@@ -116,7 +118,7 @@ func (p *purse) totals() redisstore.Totals {
 }
 
 func (p *purse) keeper() *forfeiter {
-	return &forfeiter{deps: Deps{Pool: p.pool, Redis: p.redis, KeyPrefix: p.prefix, Log: slog.New(slog.NewTextHandler(p.t.Output(), nil)), Now: time.Now}}
+	return newForfeiter(Deps{Pool: p.pool, Redis: p.redis, KeyPrefix: p.prefix, Log: slog.New(slog.NewTextHandler(p.t.Output(), nil)), Registerer: prometheus.NewRegistry(), Now: time.Now})
 }
 
 func (p *purse) look() error { return p.keeper().look(p.t.Context()) }
@@ -155,11 +157,15 @@ func TestAnExpiredGrantIsForfeitedOnce(t *testing.T) {
 	p.grant("a", 100, past())
 	p.grant("b", 100, future())
 	p.use(65, 5)
+	f := p.keeper()
 	for range 3 {
-		if err := p.look(); err != nil {
+		if err := f.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		p.holds(1, 40, 100)
+	}
+	if ended, units := testutil.ToFloat64(f.metrics.ended), testutil.ToFloat64(f.metrics.units); ended != 1 || units != 40 {
+		t.Errorf("metrics say %v grants and %v units", ended, units)
 	}
 	p.use(0, 10) // units of it that come back later stay
 	p.holds(1, 40, 110)

@@ -17,6 +17,7 @@ func RegisterMetrics(reg prometheus.Registerer) {
 	none := func() float64 { return 0 }
 	newMetrics(reg, none)
 	newThresholdMetrics(reg, none)
+	newForfeitMetrics(reg)
 }
 
 // newMetrics takes what computes the lag in seconds.

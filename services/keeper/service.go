@@ -62,7 +62,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	s.group = group
 	s.restore = newRestorer(cfg, deps, s.metrics)
-	s.forfeits = &forfeiter{deps: deps}
+	s.forfeits = newForfeiter(deps)
 	return s, nil
 }
 

@@ -18,8 +18,9 @@ type use struct {
 	Metric  string `json:"metric"`
 	Counter string `json:"counter"`
 	Period  struct {
-		Start *time.Time `json:"start"`
-		End   *time.Time `json:"end"`
+		Start    *time.Time `json:"start"`
+		End      *time.Time `json:"end"`
+		Timezone string     `json:"timezone"`
 	} `json:"period"`
 	Consumed  int64  `json:"consumed"`
 	Refunded  int64  `json:"refunded"`
@@ -55,6 +56,7 @@ type quotaView struct {
 	Remaining       *int64
 	Percent         int64 // of the limit, at most 100
 	First, Last     string
+	Zone            string // whose days these are, where not the customer's
 	Endless         bool
 	Chart           *chart
 	ChartMissing    bool
@@ -97,6 +99,8 @@ func (s *Service) overview(v *visit) {
 	s.show(v, "overview.html", page{Title: "Your usage", Name: a.Name, Content: content})
 }
 
+// quota shows the period by the clock that it follows: by another one it would
+// begin and end in the middle of a day.
 func (s *Service) quota(ctx context.Context, customer string, u use, zone *time.Location) quotaView {
 	q := quotaView{Metric: u.Metric, Used: max(0, u.Consumed-u.Refunded+u.Forfeited), Limit: u.Limit, Remaining: u.Remaining}
 	if u.Limit != nil {
@@ -108,6 +112,9 @@ func (s *Service) quota(ctx context.Context, customer string, u use, zone *time.
 	if u.Period.Start == nil || u.Period.End == nil {
 		q.Endless = true
 		return q
+	}
+	if own := zoneOf(u.Period.Timezone); u.Period.Timezone != "" && own.String() != zone.String() {
+		zone, q.Zone = own, own.String()
 	}
 	start, end := *u.Period.Start, *u.Period.End
 	q.First, q.Last = day(start.In(zone)), day(end.Add(-time.Nanosecond).In(zone))
@@ -128,7 +135,7 @@ func (s *Service) quota(ctx context.Context, customer string, u use, zone *time.
 	return q
 }
 
-// zoneOf is the customer's own, or UTC.
+// zoneOf is the one of that name, or UTC.
 func zoneOf(name string) *time.Location {
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "" {

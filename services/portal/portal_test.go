@@ -148,6 +148,33 @@ func TestALinkOpensAnAccount(t *testing.T) {
 	}
 }
 
+// A quota's month is that of its own zone, whatever the customer's is: by the
+// customer's clock it would begin on the day before.
+func TestAQuotasMonthIsItsOwnZones(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	zone, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	month := map[string]any{"start": time.Date(2026, 7, 1, 0, 0, 0, 0, zone), "end": time.Date(2026, 8, 1, 0, 0, 0, 0, zone), "timezone": "Asia/Tokyo"}
+	account := map[string]any{"id": "acme", "name": "Acme", "timezone": "America/Lima", "usage": []any{map[string]any{
+		"metric": "calls", "counter": "c1", "consumed": 8000, "limit": 10000, "remaining": 2000, "period": month,
+	}}}
+	s.control.answers["/v1/customers/acme/use"] = account
+	text := s.ticket(t, s.keys, ticket.Portal, "acme", time.Hour)
+	if got := s.ask("GET", "/", text, "").Body.String(); !strings.Contains(got, "2026-07-01 to 2026-07-31 (Asia/Tokyo)") {
+		t.Errorf("the month is shown as in\n%s", got)
+	}
+	if asked := strings.Join(s.control.calls(), " "); !strings.Contains(asked, "timezone=Asia%2FTokyo") {
+		t.Errorf("the chart's days are asked for by %s", asked)
+	}
+	account["timezone"] = "Asia/Tokyo"
+	if got := s.ask("GET", "/", text, "").Body.String(); !strings.Contains(got, "2026-07-01 to 2026-07-31</p>") {
+		t.Errorf("the customer's own zone is named in\n%s", got)
+	}
+}
+
 // Forged, expired, for something else or another's: 403, and nothing is asked.
 func TestBadTicketsAreRefusedBeforeAnythingIsAsked(t *testing.T) {
 	t.Parallel()
