@@ -37,20 +37,12 @@ func TestRefundsOutliveTheirGateway(t *testing.T) {
 	rule := quota("back", "/svc/back", 100)
 	rule.RefundOn = []string{"5xx"}
 	s.mustREST("POST", "/v1/rules", nil, rule, http.StatusCreated)
-	straight := s.redisAddr
-	s.redisAddr = r.through(straight)
-	g := s.gateway("gw-1")
-	s.redisAddr = straight
+	g := s.mortal(r, "gw-1")
 	g.start().awaitReady()
 	s.awaitEqual(g)
-	counters := redis.NewClient(&redis.Options{Addr: straight})
+	counters := redis.NewClient(&redis.Options{Addr: s.redisAddr})
 	t.Cleanup(func() { _ = counters.Close() })
-	totals := func(tenant string) [2]int64 {
-		key := fmt.Sprintf("%s{t:%s}:t::back:quota:month:%s:", s.redisPrefix, tenant, time.Now().UTC().Format("200601"))
-		consumed, _ := counters.Get(t.Context(), key+"c").Int64() // none: 0
-		refunded, _ := counters.Get(t.Context(), key+"r").Int64()
-		return [2]int64{consumed, refunded}
-	}
+	totals := func(tenant string) [2]int64 { return s.totals(counters, tenant, "back") }
 	once := [2]int64{1, 1}
 	steps, unseen := 1, 0
 	for ; ; steps++ {

@@ -4,11 +4,15 @@ package e2e_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // reaper stands between a process and the servers it talks to, and ends the
@@ -154,4 +158,23 @@ func (s *stack) through(r *reaper) map[string]any {
 		"postgres": map[string]any{"url": dsn.String()},
 		"redis":    map[string]any{"counters": map[string]any{"addr": r.through(s.redisAddr), "keyPrefix": s.redisPrefix}},
 	}
+}
+
+// mortal makes a gateway that reaches Redis by way of the reaper.
+func (s *stack) mortal(r *reaper, id string) *gate {
+	s.t.Helper()
+	straight := s.redisAddr
+	defer func() { s.redisAddr = straight }()
+	s.redisAddr = r.through(straight)
+	return s.gateway(id)
+}
+
+// totals tells what a tenant's quota of this month has consumed and refunded
+// in Redis.
+func (s *stack) totals(counters *redis.Client, tenant, metric string) [2]int64 {
+	s.t.Helper()
+	key := fmt.Sprintf("%s{t:%s}:t::%s:quota:month:%s:", s.redisPrefix, tenant, metric, time.Now().UTC().Format("200601"))
+	consumed, _ := counters.Get(s.t.Context(), key+"c").Int64() // none: 0
+	refunded, _ := counters.Get(s.t.Context(), key+"r").Int64()
+	return [2]int64{consumed, refunded}
 }
