@@ -20,5 +20,6 @@
 //   - A read's time counts from when it was due, so one that waits hides no other.
 //   - A contender that cannot run is an error, never a row that is left out.
 //
-// The module is not in the workspace: who uses libs or services gets none of the libraries compared here.
+// The module is not in the workspace: who uses libs or services gets none of the libraries compared here. Where their
+// dependencies change, its go.mod has to follow (GOWORK=off go mod tidy in bench), which make lint checks.
 package main

@@ -39,7 +39,7 @@ func options(args []string) (settings, error) {
 	f.IntVar(&o.Readers, "readers", 600, "cold: readers a process")
 	f.IntVar(&o.Nodes, "nodes", 4, "expiry: processes")
 	f.IntVar(&o.Rate, "rate", 12000, "expiry: reads a second of all processes together")
-	f.IntVar(&o.HTTPRate, "http-rate", 4000, "expiry: the same through proxies")
+	f.IntVar(&o.HTTPRate, "http-rate", 2000, "expiry: the same through proxies")
 	f.DurationVar(&o.TTL, "ttl", time.Minute, "how long a value is fresh")
 	f.DurationVar(&o.For, "for", 0, "expiry: how long; 0 is two TTLs and ten loads")
 	f.DurationVar(&o.Load, "load", 900*time.Millisecond, "how long the source takes")

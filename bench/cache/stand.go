@@ -127,6 +127,7 @@ func compare(ctx context.Context, o settings) error {
 	if err != nil {
 		return err
 	}
+	fmt.Println(machine())
 	for _, scenario := range o.scenarios {
 		var results []result
 		for _, c := range o.contenders {

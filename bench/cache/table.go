@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -60,6 +62,15 @@ func notes(w io.Writer, all []contender, versions map[string]string) {
 	for _, c := range all {
 		fmt.Fprintf(w, "| %s | %s | %s |\n", c.name, versions[c.part], c.setup)
 	}
+}
+
+// machine says what else kept it busy when the run began: times mean little where that was much.
+func machine() string {
+	load := "unknown"
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load, _, _ = strings.Cut(string(text), " ")
+	}
+	return fmt.Sprintf("%d cores, load average %s before the run", runtime.NumCPU(), load)
 }
 
 // versions are those of the parts that contenders name.
