@@ -35,7 +35,7 @@ func init() {
 		{name: "otter-refresh", part: "github.com/maypok86/otter/v2", open: otterRefreshing,
 			setup: "and RefreshWriting(¾ TTL)"},
 		{name: "sturdyc", part: "github.com/viccon/sturdyc", open: sturdy,
-			setup: "WithEarlyRefreshes(½ TTL, ¾ TTL, TTL, 100 ms) and WithDistributedStorageEarlyRefreshes(Redis, ½ TTL); records live 2 TTL at both places"},
+			setup: "WithEarlyRefreshes(½ TTL, ¾ TTL, TTL, 5 s) and WithDistributedStorageEarlyRefreshes(Redis, ½ TTL); records live 2 TTL at both places"},
 		{name: "rueidisaside", part: "github.com/redis/rueidis/rueidisaside", open: aside,
 			setup: "CacheAsideClient.Get(TTL): client-side caching (DoCache), and its lock by placeholder; ClientTTL 10 s, the default"},
 		{name: "cache-lock", open: sluiceLock, setup: "libs/cache: TTL, no jitter, RedisTimeout 2 s (the other clients wait longer); all else by default"},

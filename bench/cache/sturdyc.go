@@ -8,11 +8,14 @@ import (
 	"github.com/viccon/sturdyc"
 )
 
+// sturdyRetry is when it begins a second refresh if the first has not ended: its example's, and longer than a load.
+const sturdyRetry = 5 * time.Second
+
 func sturdy(_ context.Context, n node, load loader) (reader, error) {
 	const capacity, shards, evictionPercentage = 10_000, 10, 10 // its README's
 	storage := sturdyStorage{client: redis.NewClient(&redis.Options{Addr: n.Redis}), ttl: 2 * n.TTL}
 	c := sturdyc.New[string](capacity, shards, 2*n.TTL, evictionPercentage,
-		sturdyc.WithEarlyRefreshes(n.TTL/2, n.TTL*3/4, n.TTL, 100*time.Millisecond),
+		sturdyc.WithEarlyRefreshes(n.TTL/2, n.TTL*3/4, n.TTL, sturdyRetry),
 		sturdyc.WithDistributedStorageEarlyRefreshes(storage, n.TTL/2),
 	)
 	return func(ctx context.Context) (string, error) {
