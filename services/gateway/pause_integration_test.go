@@ -124,7 +124,7 @@ func beStopped(t *testing.T, text string) {
 	d.registerer = reg
 	g := d.runReady("gw-child", c.Redis, "", func(cfg *Config) {
 		cfg.Spool.Dir = c.Dir
-		cfg.Store.Budget, cfg.Store.Timeout = c.Budget, DefaultConfig().Store.Timeout
+		cfg.Store.Budget, cfg.Store.Timeout = c.Budget, max(c.Budget, DefaultConfig().Store.Timeout)
 	})
 	metrics := httptest.NewServer(promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	defer metrics.Close()

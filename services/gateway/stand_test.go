@@ -234,7 +234,7 @@ func do(t testing.TB, method, url string, headers ...string) answer {
 		}
 		req.Header.Add(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := clients.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +244,16 @@ func do(t testing.TB, method, url string, headers ...string) answer {
 		t.Fatal(err)
 	}
 	return answer{Response: res, body: string(body)}
+}
+
+// clients keeps a connection for each of many: with the two that are usual, each
+// of some that ask at once would dial, and wait for that.
+var clients = newClients()
+
+func newClients() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 256
+	return t
 }
 
 // events takes all events that were recorded since the last call.
