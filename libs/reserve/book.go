@@ -23,6 +23,8 @@ type News struct {
 	At time.Time
 	// Amounts are of the charges that the step changed.
 	Amounts []Amount
+
+	uncharged []int
 }
 
 // Amount is what a step took from a counter; below 0 it gave back.
@@ -33,6 +35,18 @@ type Amount struct {
 	// State is what the counter said after it, nil where it was somebody else who
 	// took the step, and did not come to tell.
 	State *limit.State
+}
+
+// Kept is what brings a reservation back to a store that has lost it.
+func (n *News) Kept() Kept {
+	k := Kept{Tenant: n.Tenant, ID: n.Record.ID, Attempt: n.Record.At, Number: n.number(), Uncharged: n.uncharged}
+	if !n.EndedAt.IsZero() {
+		k.EndedAt = n.EndedAt.UnixMicro()
+	}
+	if n.Step == Reserved {
+		k.Number, k.EndedAt, k.Record = int64(Reserved), 0, n.encode()
+	}
+	return k
 }
 
 // Options of New. Store, Client and Tell are required.
@@ -48,8 +62,11 @@ type Options struct {
 }
 
 // Book holds reservations. It is safe for concurrent use, and owns no goroutine.
+// It remembers the records of its own attempts, for a store that loses them before
+// any event tells of them; HandIn goes into the store's options.
 type Book struct {
-	o Options
+	o      Options
+	memory memory
 	// die is for tests, which end a step at a point by its error.
 	die func(point string) error
 }

@@ -92,7 +92,7 @@ func (b *Book) end(ctx context.Context, st *standing, r Reservation, s State, co
 	ended := r
 	ended.State, ended.Committed, ended.EndedAt = s, cost, time.UnixMicro(st.now).UTC()
 	h := hearing(r.Record)
-	deciding, _ := split(b.o.Store, r.Record)
+	deciding, _ := split(b.o.Client, r.Record)
 	err := b.correct(ctx, ended, []redisstore.Step{
 		{Key: n.state(), From: int64(Reserved), To: ended.number()},
 		{Key: n.attempt(), From: r.At, To: r.At},
@@ -127,7 +127,7 @@ func (b *Book) complete(ctx context.Context, st *standing, r Reservation, h *hea
 	if err := b.dropDue(ctx, entry{n, r.At}); err != nil {
 		return err
 	}
-	_, followers := split(b.o.Store, r.Record)
+	_, followers := split(b.o.Client, r.Record)
 	if err := b.keepUntil(ctx, n, followers, r.EndedAt.Add(keepEnded)); err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (b *Book) chargeFollower(ctx context.Context, r *Record, f *follower, count
 // one that was not charged, back to nothing. Those that are there already, or
 // were never charged, stay.
 func (b *Book) follow(ctx context.Context, r Reservation, h *heard) error {
-	_, followers := split(b.o.Store, r.Record)
+	_, followers := split(b.o.Client, r.Record)
 	for i := range followers {
 		f := &followers[i]
 		step := redisstore.Step{Key: f.key, From: followerCharged, To: followerEnded}
@@ -91,6 +91,16 @@ func hearing(r *Record) *heard {
 	return &heard{states: make([]*limit.State, len(r.Charges)), never: make([]bool, len(r.Charges))}
 }
 
+// uncharged are the places of what was never charged.
+func (h *heard) uncharged() (places []int) {
+	for i, never := range h.never {
+		if never {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
 // hearOf finds out whether a shadow rule's counter, which cannot be corrected, was
 // corrected before or never charged.
 func (b *Book) hearOf(ctx context.Context, f *follower, h *heard) error {
@@ -105,7 +115,7 @@ func (b *Book) hearOf(ctx context.Context, f *follower, h *heard) error {
 // block has the other slots of an attempt that was not charged stay that way: by
 // the clock of one of them it may not be over yet.
 func (b *Book) block(ctx context.Context, r *Record, now int64) error {
-	_, followers := split(b.o.Store, r)
+	_, followers := split(b.o.Client, r)
 	for i := range followers {
 		if followers[i].shadow {
 			continue

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/rule"
 )
@@ -97,18 +99,18 @@ const (
 )
 
 // split tells the charges that the tenant's slot decides from those that follow.
-func split(s *redisstore.Store, r *Record) (deciding []int, followers []follower) {
+func split(client redis.UniversalClient, r *Record) (deciding []int, followers []follower) {
 	tag := rule.TenantTag(r.Tenant)
 	for i := range r.Charges {
 		c := &r.Charges[i]
-		if !c.Shadow && s.Together(tag, c.Key) {
+		if !c.Shadow && redisstore.Together(client, tag, c.Key) {
 			deciding = append(deciding, i)
 			continue
 		}
 		joined := false
 		for j := range followers {
 			f := &followers[j]
-			if !c.Shadow && !f.shadow && s.Together(f.key, c.Key) {
+			if !c.Shadow && !f.shadow && redisstore.Together(client, f.key, c.Key) {
 				f.places, joined = append(f.places, i), true
 				break
 			}

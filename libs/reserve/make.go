@@ -77,7 +77,8 @@ func (b *Book) attempt(ctx context.Context, r Record, counters []limit.Counter, 
 	if err := b.die(pointIntent); err != nil {
 		return Made{}, err
 	}
-	deciding, followers := split(b.o.Store, &r)
+	b.memory.remember(e, &r)
+	deciding, followers := split(b.o.Client, &r)
 	out := Made{Reservation: Reservation{Record: &r, State: Reserved}, Decision: limit.Decision{States: make([]limit.State, len(counters))}}
 	if done, err := b.chargeOthers(ctx, &r, followers, counters, &out.Decision); err != nil || !done {
 		return b.withdrawn(ctx, e, out, err)
@@ -150,6 +151,7 @@ func (b *Book) withdrawn(ctx context.Context, e entry, out Made, err error) (Mad
 	certain := err == nil || advanced || period || errors.Is(err, redisstore.ErrOverdue) ||
 		errors.Is(err, limit.ErrRestoring) || errors.Is(err, limit.ErrCounterBroken)
 	if certain {
+		b.memory.forget(e)
 		if back := b.forget(ctx, e, out.Record); back != nil {
 			b.o.Log.WarnContext(ctx, "an attempt to reserve is not taken back yet; it is when it falls due", "cause", back)
 		}

@@ -20,6 +20,7 @@ func endNews(r Reservation, h *heard) News {
 			news.Amounts = append(news.Amounts, Amount{Charge: c, Units: units, State: h.states[i]})
 		}
 	}
+	news.uncharged = h.uncharged()
 	return news
 }
 
@@ -31,7 +32,20 @@ func chargeNews(r Reservation, h *heard) News {
 			news.Amounts = append(news.Amounts, Amount{Charge: c, Units: c.Cost})
 		}
 	}
+	news.uncharged = h.uncharged()
 	return news
+}
+
+// Kept is what brings a reservation that was just made back to a store that has
+// lost it.
+func (m *Made) Kept() Kept {
+	k := Kept{Tenant: m.Tenant, ID: m.ID, Attempt: m.At, Number: int64(Reserved), Record: m.encode()}
+	for i := range m.Charges {
+		if m.Charges[i].Shadow && !m.Decision.States[i].Allowed {
+			k.Uncharged = append(k.Uncharged, i)
+		}
+	}
+	return k
 }
 
 // stepID is a UUIDv7 (RFC 9562, section 5.7) of the step's time whose other bits

@@ -185,7 +185,7 @@ func TestForgottenAttemptsStayForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.swept()
-	_, followers := split(b.store, st.record)
+	_, followers := split(b.client, st.record)
 	late := *st.record
 	late.Until = time.Now().Add(time.Hour).UnixMicro() // as a clock behind has it
 	if _, err := b.books[0].chargeFollower(t.Context(), &late, &followers[0], counters); !errors.Is(err, redisstore.ErrAdvanced) {

@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/settle"
 )
 
@@ -28,6 +29,16 @@ type counters struct {
 	check     *redisCheck
 	// debts is the journal of what the store could not do; nil before Run.
 	debts atomic.Pointer[settle.Settler]
+	// book has reservations; nil before openBook.
+	book atomic.Pointer[reserve.Book]
+}
+
+// handIn brings back what this gateway knows of reservations.
+func (c *counters) handIn(ctx context.Context) error {
+	if book := c.book.Load(); book != nil {
+		return book.HandIn(ctx)
+	}
+	return nil
 }
 
 // owe has what the store could not give back given back later.
@@ -42,7 +53,7 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 	var err error
 	if c.store, err = redisstore.New(deps.Redis, redisstore.Options{
 		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout,
-		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, Name: id, Now: deps.Now,
+		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, HandIn: c.handIn, Name: id, Now: deps.Now,
 	}); err != nil {
 		return nil, fmt.Errorf("counter store: %w", err)
 	}

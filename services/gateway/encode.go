@@ -34,6 +34,9 @@ func appendEvent(b []byte, e *usage.Event) []byte {
 	b = appendOptional(b, `,"reason":`, e.Reason)
 	b = appendOptional(b, `,"cached":`, e.Cached)
 	b = appendOptional(b, `,"reservation":`, e.Reservation)
+	if e.ReservationState != nil {
+		b = appendReservationState(append(b, `,"reservationState":`...), e.ReservationState)
+	}
 	b = strconv.AppendInt(append(b, `,"cost":`...), e.Cost, 10)
 	b = appendMillis(append(b, `,"latencyMs":`...), e.LatencyMs)
 	if len(e.Charges) > 0 {
@@ -48,6 +51,16 @@ func appendEvent(b []byte, e *usage.Event) []byte {
 	}
 	b = appendString(append(b, `,"gateway":`...), e.Gateway)
 	return append(b, '}')
+}
+
+func appendReservationState(b []byte, s *usage.ReservationState) []byte {
+	b = strconv.AppendInt(append(b, `{"attempt":`...), s.Attempt, 10)
+	b = strconv.AppendInt(append(b, `,"state":`...), s.State, 10)
+	if s.EndedAt != 0 {
+		b = strconv.AppendInt(append(b, `,"endedAt":`...), s.EndedAt, 10)
+	}
+	b = appendIntegers(b, `,"uncharged":`, s.Uncharged)
+	return append(appendOptional(b, `,"record":`, s.Record), '}')
 }
 
 func appendCharge(b []byte, c *usage.Charge) []byte {

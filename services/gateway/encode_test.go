@@ -31,6 +31,12 @@ func TestEncoderAgreesWithEncodingJSON(t *testing.T) {
 			LatencyMs: float64(rapid.Int64Range(0, 1e9).Draw(t, "µs")) / 1000,
 			Gateway:   rapid.String().Draw(t, "gateway"),
 		}
+		if rapid.Bool().Draw(t, "reserves") {
+			e.ReservationState = &usage.ReservationState{
+				Attempt: rapid.Int64().Draw(t, "attempt"), State: rapid.Int64().Draw(t, "state"), EndedAt: rapid.Int64().Draw(t, "ended"),
+				Uncharged: rapid.SliceOfN(rapid.Int64(), 0, 3).Draw(t, "uncharged"), Record: rapid.String().Draw(t, "record"),
+			}
+		}
 		for range rapid.IntRange(0, 3).Draw(t, "charges") {
 			c := usage.Charge{
 				Counter: rapid.String().Draw(t, "counter"), Metric: rapid.String().Draw(t, "metric"),
@@ -71,7 +77,8 @@ func TestEncoderKeepsFieldsAndOrder(t *testing.T) {
 	limit := int64(1000)
 	e := usage.Event{
 		ID: "i", TS: noon, TenantID: "t", UserID: "u", ApplicationID: "a", APIKeyHash: "h", Service: "s", Endpoint: "/e",
-		Method: "GET", Decision: "ALLOW", StatusCode: 200, RuleID: "r", Algo: "GCRA", Reason: "x", Cached: "hit", Reservation: "j", Cost: 1, LatencyMs: 0.31,
+		Method: "GET", Decision: "ALLOW", StatusCode: 200, RuleID: "r", Algo: "GCRA", Reason: "x", Cached: "hit", Reservation: "j",
+		ReservationState: &usage.ReservationState{Attempt: 1, State: 2, EndedAt: 3, Uncharged: []int64{4}, Record: "{}"}, Cost: 1, LatencyMs: 0.31,
 		Charges: []usage.Charge{{Counter: "c", Metric: "m", Amount: 1, Consumed: 2, Refunded: 3, Forfeited: 4, Limit: &limit}},
 		Gateway: "g",
 	}

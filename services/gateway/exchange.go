@@ -37,8 +37,9 @@ type exchange struct {
 	path     string    // cleaned, escaped
 	method   string    // the request's own, or of a reservation the one asked for
 	// reservation is the id of the one that is made, empty for requests.
-	reservation string
-	cost        int64
+	reservation      string
+	reservationState *usage.ReservationState
+	cost             int64
 	// callersCost is what a trusted peer says the request costs, if it does.
 	callersCost   int64
 	costIsCallers bool

@@ -138,6 +138,7 @@ func (g *gate) recordReservation(x *exchange, m *reserve.Made) {
 	x.judgeReservation(m)
 	x.judgeShadows()
 	x.ownTime = g.now().Sub(x.start)
+	x.reservationState = stateOf(m.Kept())
 	x.decided, x.id, x.start = true, reserve.ChargeID(m.Record), m.ReservedAt()
 	g.record(x, http.StatusCreated)
 }

@@ -15,7 +15,7 @@ func (g *gate) tellReservation(n reserve.News) {
 	e := usage.Event{
 		ID: n.ID, TS: n.At, TenantID: n.Tenant, UserID: n.User, ApplicationID: n.Application, APIKeyHash: n.APIKeyHash,
 		Service: n.Service, Endpoint: n.Endpoint, Method: n.Method, StatusCode: http.StatusOK,
-		Reservation: n.Record.ID, Gateway: g.id,
+		Reservation: n.Record.ID, ReservationState: stateOf(n.Kept()), Gateway: g.id,
 	}
 	switch n.Step {
 	case reserve.Reserved:
@@ -33,6 +33,15 @@ func (g *gate) tellReservation(n reserve.News) {
 		}
 	}
 	_ = g.journal.AppendKeyed(n.Tenant, appendEvent(nil, &e)) // drops are the spool's to count
+}
+
+// stateOf is what a restore needs of a reservation.
+func stateOf(k reserve.Kept) *usage.ReservationState {
+	s := &usage.ReservationState{Attempt: k.Attempt, State: k.Number, EndedAt: k.EndedAt, Record: string(k.Record)}
+	for _, place := range k.Uncharged {
+		s.Uncharged = append(s.Uncharged, int64(place))
+	}
+	return s
 }
 
 // reservedCharge is a step's amount with the counter's totals after it, or without

@@ -43,7 +43,9 @@ func (g *gate) sweep(ctx context.Context) {
 
 // openBook ties the book of reservations to the counters.
 func (c *counters) openBook(cfg Config, deps Deps, g *gate) (*reserve.Book, error) {
-	return reserve.New(reserve.Options{
+	b, err := reserve.New(reserve.Options{
 		Store: c.store, Client: deps.Redis, KeyPrefix: cfg.Store.KeyPrefix, Tell: g.tellReservation, Log: deps.Log,
 	})
+	c.book.Store(b)
+	return b, err
 }

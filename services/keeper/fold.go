@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -56,18 +57,27 @@ type fold struct {
 	counters map[string]totals
 	oldest   time.Time // record time of the oldest event in it; zero when empty
 	owed     owed      // is not emptied with the rest
+	// reservations are what events told of them.
+	reservations map[reservationKey]reserve.Kept
 }
 
-func newFold() *fold { return &fold{counters: map[string]totals{}, owed: owed{}} }
+func newFold() *fold {
+	return &fold{counters: map[string]totals{}, owed: owed{}, reservations: map[reservationKey]reserve.Kept{}}
+}
 
-// event folds an event's charges and returns how many of them no gateway can
-// have made.
+// event folds an event's charges, and what it tells of a reservation, and returns
+// how many of these no gateway can have made.
 func (f *fold) event(e usage.Event, recorded time.Time) (bad int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := e.TS.UTC()
 	if limit := recorded.Add(clockTolerance); at.After(limit) {
 		at = limit
+	}
+	if k, ok := reservationOf(&e); ok {
+		f.reserve(k)
+	} else if e.ReservationState != nil {
+		bad++
 	}
 	for _, c := range e.Charges {
 		if !foldable(c) {
@@ -129,7 +139,7 @@ func (f *fold) giveBack(counters map[string]totals, oldest time.Time) {
 func (f *fold) size() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.counters)
+	return len(f.counters) + len(f.reservations)
 }
 
 // age is how old the oldest event in the fold is.

@@ -40,6 +40,9 @@ func (r *restorer) raise(ctx context.Context) (raised int, err error) {
 		return 0, fmt.Errorf("read the usage that is not checkpointed yet: %w", err)
 	}
 	counters, _ := fresh.take()
+	if err := r.bringBackReservations(ctx, fresh.takeReservations()); err != nil {
+		return 0, err
+	}
 	n, err := r.raiseCheckpoints(ctx)
 	raised += n
 	if err != nil {

@@ -33,6 +33,7 @@ type Service struct {
 	// writing has one place: whoever holds it has taken counters out of the
 	// fold and not yet written or given them back.
 	writing chan struct{}
+	dropped time.Time // when reservations that ended were dropped last; who writes owns it
 
 	mu      sync.Mutex
 	failing error // why the last checkpoint failed; nil when it did not
@@ -101,7 +102,7 @@ func (s *Service) handle(_ context.Context, batch []stream.Record) error {
 		}
 		if bad := s.fold.event(e, r.Timestamp); bad > 0 {
 			s.metrics.bad.Add(float64(bad))
-			s.deps.Log.Warn("usage event has charges without a counter or with negative totals; they are not folded",
+			s.deps.Log.Warn("usage event has charges without a counter or with negative totals, or a reservation that none is; they are not folded",
 				"event", e.ID, "partition", r.Partition, "offset", r.Offset, "charges", bad)
 		}
 		s.thresholds.watch.event(&e)
@@ -154,12 +155,17 @@ func (s *Service) checkpoint(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	counters, oldest := s.fold.take()
+	reservations := s.fold.takeReservations()
 	s.addOwed(ctx, counters)
 	timer := prometheus.NewTimer(s.metrics.seconds)
 	err := s.write(ctx, counters)
+	if err == nil {
+		err = s.writeReservations(ctx, reservations)
+	}
 	timer.ObserveDuration()
 	if err != nil {
 		s.fold.giveBack(counters, oldest)
+		s.fold.giveBackReservations(reservations)
 		s.metrics.failures.Inc()
 	} else {
 		s.metrics.last.Set(float64(s.deps.Now().UnixMilli()) / 1000)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
@@ -89,7 +91,10 @@ func (s *Store) Advance(ctx context.Context, v Advance) (limit.Decision, error) 
 }
 
 // Together reports whether what two keys name can be part of one Advance.
-func (s *Store) Together(a, b string) bool { return s.servers.slot(a) == s.servers.slot(b) }
+func Together(client redis.UniversalClient, a, b string) bool {
+	_, cluster := client.(*redis.ClusterClient)
+	return !cluster || slotOf(a) == slotOf(b)
+}
 
 func (s *Store) checkAdvance(v *Advance) error {
 	switch {
@@ -144,6 +149,7 @@ func (p *part) step(prefix string, st *Step) (repeated bool) {
 	p.groups[len(p.groups)-1].guards++
 	p.number(codeStep)
 	repeated = p.key(prefix+st.Key, kindInteger)
+	p.steps = append(p.steps, stepAt{p.keyAt(p.places[len(p.places)-1]), st.To})
 	p.numbers(st.From, st.To)
 	return repeated
 }

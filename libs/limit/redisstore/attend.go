@@ -115,13 +115,17 @@ func (s *Store) attendOne(ctx context.Context, p *process, handed map[string]str
 	if !s.servers.drained(ctx, s.o.CallTimeout) {
 		return standing{}
 	}
-	for floors := range slices.Chunk(s.memory.floors(s.servers.ofProcess(p)), handInAtOnce) {
+	clock, _ := s.clock.redis(s.now())
+	for floors := range slices.Chunk(s.memory.floors(clock.Unix(), s.servers.ofProcess(p)), handInAtOnce) {
 		if _, err := s.present(ctx, p, handed[p.addr]); err != nil { // still at it
 			return standing{}
 		}
 		if !s.handIn(ctx, floors) {
 			return standing{}
 		}
+	}
+	if s.o.HandIn != nil && s.o.HandIn(ctx) != nil {
+		return standing{}
 	}
 	handed[p.addr] = now
 	s.servers.expect(p.slots, now)

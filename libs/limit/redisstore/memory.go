@@ -14,9 +14,22 @@ type seen struct {
 	third  int64
 	suffix string
 	expiry int64 // of its keys, s since the epoch; 0: never
+	// step: it is a number of an advance, in consumed, and the key is its own.
+	step bool
 }
 
+// Steps are remembered for less than a day, within which the number of one key
+// only grows: who uses the key anew does so later (libs/reserve).
+const (
+	stepExpiry     = 30 * 24 * 3600 // s, as the script sets it
+	stepRemembered = 20 * 3600      // s
+)
+
 func (t seen) raise(o seen) seen {
+	if t.step && o.expiry-t.expiry > stepRemembered {
+		return o
+	}
+	t.step = t.step || o.step
 	t.consumed, t.refunded = max(t.consumed, o.consumed), max(t.refunded, o.refunded)
 	if t.suffix == "" {
 		t.suffix = o.suffix
@@ -83,21 +96,25 @@ func (m *memory) learn(key string, t seen) {
 	s.young[key] = known.raise(t)
 }
 
-// floors are what is remembered, as numbers of keys.
-func (m *memory) floors(wanted func(key string) bool) []floor {
+// floors are what is remembered, as numbers of keys, at a time in s since the
+// epoch.
+func (m *memory) floors(now int64, wanted func(key string) bool) []floor {
 	var all []floor
+	add := func(key string, t seen) {
+		if wanted(key) && (!t.step || now < t.expiry-stepExpiry+stepRemembered) {
+			all = t.floors(all, key)
+		}
+	}
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
 		for key, t := range s.old {
-			if _, newer := s.young[key]; !newer && wanted(key) {
-				all = t.floors(all, key)
+			if _, newer := s.young[key]; !newer {
+				add(key, t)
 			}
 		}
 		for key, t := range s.young {
-			if wanted(key) {
-				all = t.floors(all, key)
-			}
+			add(key, t)
 		}
 		s.mu.Unlock()
 	}
@@ -105,6 +122,9 @@ func (m *memory) floors(wanted func(key string) bool) []floor {
 }
 
 func (t seen) floors(all []floor, key string) []floor {
+	if t.step {
+		return append(all, floor{key: key, number: t.consumed, expiry: t.expiry})
+	}
 	name := strings.TrimSuffix(key, suffixConsumed)
 	add := func(suffix string, n int64) {
 		all = append(all, floor{key: name + suffix, number: n, expiry: t.expiry})
@@ -129,6 +149,11 @@ func (p *part) learn(m *memory) {
 		if g.status != statusDenied && g.status != statusCharged {
 			continue
 		}
+		if g.status == statusCharged {
+			for _, st := range p.steps {
+				m.learn(p.keys[st.key], seen{step: true, consumed: st.to, expiry: p.now/1_000_000 + stepExpiry})
+			}
+		}
 		at := g.at
 		for j := g.from; j < g.to; j++ {
 			c := &p.counters[j]
@@ -149,6 +174,12 @@ func (p *part) totalsOf(j, at int) seen {
 		t.suffix, t.third = suffixCarried, get(p.reply, at+3)
 	}
 	return t
+}
+
+// stepAt is a step of an advance: a key of the part, and what its number becomes.
+type stepAt struct {
+	key int // in part.keys
+	to  int64
 }
 
 // totalsAt is where a counter's totals are remembered; of quotas only.

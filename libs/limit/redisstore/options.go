@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"crypto/rand"
 	"time"
 
@@ -62,6 +63,11 @@ type Options struct {
 	// called until Close has returned. Where it is nil such counters are sent for
 	// without further ado, and are lost where Redis does not take them.
 	Owe func(at time.Time, counters []limit.Counter)
+	// HandIn, where it is there, brings back what else this process knows of that
+	// lies beside the quotas; it is called after the totals and the steps' numbers
+	// were handed in to a Redis that may have lost them, again after an error, and
+	// may do no harm to one that has not.
+	HandIn func(ctx context.Context) error
 	// Now is the local clock, used to guess Redis's; nil is time.Now.
 	Now func() time.Time
 }

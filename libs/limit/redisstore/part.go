@@ -34,6 +34,7 @@ type part struct {
 	bounds   []period.Bounds
 	index    []int
 	totals   []totalsAt
+	steps    []stepAt
 	// keys are named once each; body is the groups' numbers, in which the byte
 	// offsets of places name keys of this part, of deadlines hold deadlines.
 	keys      []string
@@ -141,7 +142,7 @@ func (p *part) reset() {
 	clear(p.bounds)
 	clear(p.keys)
 	p.groups, p.counters, p.bounds, p.keys = p.groups[:0], p.counters[:0], p.bounds[:0], p.keys[:0]
-	p.index, p.totals = p.index[:0], p.totals[:0]
+	p.index, p.totals, p.steps = p.index[:0], p.totals[:0], p.steps[:0]
 	p.kinds = p.kinds[:0]
 	p.body, p.places, p.deadlines = p.body[:0], p.places[:0], p.deadlines[:0]
 	p.err, p.reply, p.now, p.until = nil, "", 0, 0

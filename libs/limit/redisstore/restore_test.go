@@ -257,7 +257,7 @@ func TestMemoryForgetsWhatIsOldest(t *testing.T) {
 		m.learn("often", seen{consumed: i})
 		m.learn(string(rune('a'+i)), seen{consumed: 1})
 	}
-	if n := len(m.floors(func(string) bool { return true })); n > memoryShards*8 {
+	if n := len(m.floors(0, func(string) bool { return true })); n > memoryShards*8 {
 		t.Errorf("%d quotas remembered", n)
 	}
 	if k := m.known("often"); k.consumed != 9999 {

@@ -234,6 +234,28 @@ func (r *Restorer) Raise(ctx context.Context, all []Known) (raised int, err erro
 	return raise(ctx, r.client, floors)
 }
 
+// Number is the least that a number beside the counters is known to be.
+type Number struct {
+	// Key is without a deployment's prefix.
+	Key string
+	N   int64
+	// Expires is when the key may go; zero is never.
+	Expires time.Time
+}
+
+// RaiseNumbers brings numbers up to what is known of them, as Raise does quotas.
+func RaiseNumbers(ctx context.Context, client redis.UniversalClient, keyPrefix string, all []Number) error {
+	floors := make([]floor, len(all))
+	for i, n := range all {
+		floors[i] = floor{key: keyPrefix + n.Key, number: n.N}
+		if !n.Expires.IsZero() {
+			floors[i].expiry = n.Expires.Unix()
+		}
+	}
+	_, err := raise(ctx, client, floors)
+	return err
+}
+
 // DeclareWhole says that nothing is to be restored: of a Redis that is new and
 // that no keeper watches, as in tests.
 func DeclareWhole(ctx context.Context, client redis.UniversalClient, keyPrefix string) error {

@@ -77,13 +77,31 @@ type Event struct {
 	// Reservation is the id of the reservation that was made, denied or ended;
 	// empty for requests.
 	Reservation string `json:"reservation,omitempty"`
-	Cost        int64  `json:"cost"`
+	// ReservationState is how far it has come, for a store of counters that has
+	// lost it; nil of one that was denied.
+	ReservationState *ReservationState `json:"reservationState,omitempty"`
+
+	Cost int64 `json:"cost"`
 	// LatencyMs is the gate's own time, without the upstream's.
 	LatencyMs float64 `json:"latencyMs"`
 	// Charges are the quota counters charged, with totals after the charge.
 	Charges []Charge `json:"charges,omitempty"`
 	// Gateway is the instance that decided.
 	Gateway string `json:"gateway"`
+}
+
+// ReservationState is what brings a reservation back (schemas/redis/KEYS.md).
+type ReservationState struct {
+	// Attempt is when its units count, µs since the epoch.
+	Attempt int64 `json:"attempt"`
+	// State is its number: 1 reserved, 2 released, 3 expired, 5 and more committed.
+	State int64 `json:"state"`
+	// EndedAt is when it ended, µs since the epoch; 0 while it is open.
+	EndedAt int64 `json:"endedAt,omitempty"`
+	// Uncharged are the places of shadow rules in Record that were not charged.
+	Uncharged []int64 `json:"uncharged,omitempty"`
+	// Record is what it charges (libs/reserve); with the event of its making.
+	Record string `json:"record,omitempty"`
 }
 
 // Charge is what a decision took from one quota counter, and the counter's
