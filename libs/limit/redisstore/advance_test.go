@@ -139,6 +139,51 @@ func TestStepsWaitForARestore(t *testing.T) {
 	}
 }
 
+// The numbers of the steps that a store took come back with the totals, the
+// furthest each; not those of so long ago that the key may be another's by now.
+func TestStepsAreHandedIn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	a := newAttendance()
+	defer a.end()
+	b.handIn(a)
+	if passed, err := b.advance(0, 1, withCost(quota(10), 4)); !passed || err != nil {
+		t.Fatal(passed, err)
+	}
+	if passed, err := b.advance(1, 7); !passed || err != nil {
+		t.Fatal(passed, err)
+	}
+	lose := func() {
+		t.Helper()
+		b.server.FlushAll()
+		b.declareWhole()
+		b.handIn(a)
+	}
+	lose()
+	if n := b.stands(stepKey); n != 7 {
+		t.Fatalf("number %d came back, want 7", n)
+	}
+	if ttl := b.server.TTL("p:" + stepKey); ttl <= 29*24*time.Hour || ttl > 30*24*time.Hour {
+		t.Errorf("it expires in %s", ttl)
+	}
+	if st := b.decide(withCost(quota(10), 0)).States[0]; st.Consumed != 4 {
+		t.Errorf("%+v", st)
+	}
+	b.wait(stepRemembered*time.Second + time.Second)
+	lose()
+	if n := b.stands(stepKey); n != 0 {
+		t.Fatalf("number %d came back of long ago", n)
+	}
+	// Used anew it begins anew.
+	if passed, err := b.advance(0, 2); !passed || err != nil {
+		t.Fatal(passed, err)
+	}
+	lose()
+	if n := b.stands(stepKey); n != 2 {
+		t.Fatalf("number %d came back, want 2", n)
+	}
+}
+
 func TestWrongAdvancesAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
