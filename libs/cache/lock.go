@@ -239,7 +239,12 @@ func (s *l2) invalidate(ctx context.Context, key string, hard bool, ttl time.Dur
 	return fence, err
 }
 
-func (s *l2) epochKey() string { return s.prefix + "epoch" }
+func (s *l2) epochKey() string { return s.prefix + epochName }
+
+const epochName = "epoch"
+
+// EpochKey is the key that counts a family's invalidations: the only one of a family that never expires by itself.
+func EpochKey(prefix, family string) string { return prefix + family + ":" + epochName }
 
 // epoch is the number of invalidations so far.
 func (s *l2) epoch(ctx context.Context) (n int64, err error) {

@@ -101,6 +101,8 @@ type Options[V any] struct {
 	Random func() float64
 }
 
+const defaultPrefix = "cache:"
+
 var (
 	errFamily    = errors.New("cache: options: family is empty or holds one of : { }")
 	errTTL       = errors.New("cache: options: ttl must be positive")
@@ -134,7 +136,7 @@ func (o *Options[V]) loadDefaults() {
 		o.Codec = JSON[V]{}
 	}
 	if o.Prefix == "" {
-		o.Prefix = "cache:"
+		o.Prefix = defaultPrefix
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(nil)
