@@ -97,21 +97,31 @@ const keptForRevalidation = 10 * time.Minute
 
 func (c *answerCache) family(service string) (*cacheFamily, error) {
 	f := &cacheFamily{service: service, purges: c.purges}
+	o := CacheOptions[*storedAnswer](c.cfg)
+	o.Family, o.Redis, o.Prefix, o.Codec = CacheFamily(service), c.client, c.cfg.KeyPrefix, storedCodec{}
+	o.L1Size, o.Weigh = c.cfg.MemoryBytes, (*storedAnswer).weight
+	o.Valid = func(_ string, a *storedAnswer) bool { return c.purges.valid(service, a) }
+	o.Metrics, o.Logger, o.Now = c.metrics, c.log, c.now
 	var err error
-	f.Cache, err = cache.New(cache.Options[*storedAnswer]{
-		Family: url.QueryEscape(service), Redis: c.client, Prefix: c.cfg.KeyPrefix, Codec: storedCodec{},
+	f.Cache, err = cache.New(o)
+	return f, err
+}
+
+// CacheFamily is the family of a service's answers.
+func CacheFamily(service string) string { return url.QueryEscape(service) }
+
+// CacheOptions are what every service's family is made with, whatever it keeps:
+// a rehearsal plays with the same.
+func CacheOptions[V any](cfg CacheConfig) cache.Options[V] {
+	return cache.Options[V]{
 		TTL: time.Minute, PhysicalTTL: keptForRevalidation,
 		// An answer's own word is not stretched: spread shortens it.
 		Jitter: -1,
 		// 404 is an answer like others.
 		NegativeTTL: -1,
-		L1Size:      c.cfg.MemoryBytes, Weigh: (*storedAnswer).weight,
-		Valid:       func(_ string, a *storedAnswer) bool { return c.purges.valid(service, a) },
-		LoadTimeout: c.cfg.LoadTimeout, RedisTimeout: c.cfg.RedisTimeout, MaxLoadsAway: c.cfg.MaxLoadsAway,
+		LoadTimeout: cfg.LoadTimeout, RedisTimeout: cfg.RedisTimeout, MaxLoadsAway: cfg.MaxLoadsAway,
 		// Nothing is sent to a service twice, and a URL that always fails must not
 		// keep others from being asked for: failures hold back their own key.
 		Retries: -1, BreakerFailures: math.MaxInt32, BackoffMax: 10 * time.Second,
-		Metrics: c.metrics, Logger: c.log, Now: c.now,
-	})
-	return f, err
+	}
 }

@@ -59,6 +59,16 @@ func (r *resource) key(authorized bool) string {
 	return short(key)
 }
 
+// ReadCacheKey is the URL that a key of a service's family stands for, with the
+// parameters of the query that tell answers apart; ok is false where the key is
+// too long to say.
+func ReadCacheKey(key string) (host, path, query string, ok bool) {
+	host, rest, _ := strings.Cut(key, " ")
+	target, _, _ := strings.Cut(rest, " ")
+	path, query, ok = strings.Cut(target, "?")
+	return host, path, query, ok && strings.HasPrefix(path, "/") && !strings.Contains(key, " sha256:")
+}
+
 // short keeps a key that a client can make long within bounds.
 func short(key string) string {
 	const longest = 512

@@ -1,12 +1,9 @@
 package sluice
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
@@ -145,42 +142,8 @@ func (c *clients) Cache() (redis.UniversalClient, error) {
 }
 
 func (c *clients) redisOptions(at string, conn config.RedisConnection) (*redis.UniversalOptions, error) {
-	secured, err := redisTLS(at, conn.TLS)
-	if err != nil {
-		return nil, err
-	}
 	redis.SetLogger(redisLog{c.log.With("client", "redis")})
-	return &redis.UniversalOptions{
-		Addrs:            conn.Addresses(),
-		Username:         conn.Username,
-		Password:         conn.Password.Reveal(),
-		DB:               conn.DB,
-		PoolSize:         conn.PoolSize,
-		TLSConfig:        secured,
-		IsClusterMode:    conn.Mode == config.RedisCluster,
-		MasterName:       conn.MasterName,
-		SentinelUsername: conn.SentinelUsername,
-		SentinelPassword: conn.SentinelPassword.Reveal(),
-	}, nil
-}
-
-func redisTLS(at string, cfg config.RedisTLS) (*tls.Config, error) {
-	if !cfg.Enabled {
-		return nil, nil
-	}
-	secured := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: cfg.ServerName}
-	if cfg.CAFile == "" {
-		return secured, nil
-	}
-	pem, err := os.ReadFile(cfg.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("%stls.caFile: %w", at, err)
-	}
-	secured.RootCAs = x509.NewCertPool()
-	if !secured.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%stls.caFile: no certificate in %s", at, cfg.CAFile)
-	}
-	return secured, nil
+	return conn.Options(at)
 }
 
 // Usage is where usage events are kept, as usage.store says.

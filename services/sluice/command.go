@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,8 +13,8 @@ import (
 	"github.com/sluice-platform/sluice/services/sluice/config"
 )
 
-// Main runs the command line and returns the exit code: 0, or 1 after an error,
-// which it prints. Cancelling ctx stops what runs in an orderly way.
+// Main runs the command line and returns the exit code: 0, or after an error,
+// which it prints, 1 or what the error says. Cancelling ctx stops what runs in an orderly way.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := NewCommand()
 	root.SetArgs(args)
@@ -21,6 +22,10 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(stderr, "sluice:", err)
+		var own interface{ ExitStatus() int }
+		if errors.As(err, &own) {
+			return own.ExitStatus()
+		}
 		return 1
 	}
 	return 0

@@ -109,16 +109,20 @@ func TestClientsRefuseWhatCannotWorkWithoutRevealingIt(t *testing.T) {
 	c := &clients{log: slog.New(slog.DiscardHandler)}
 	c.cfg.Postgres.URL = "postgres://u:hunter2@h:port/d"
 	_, poolErr := c.Pool()
-	_, missingErr := redisTLS("redis.counters.", config.RedisTLS{Enabled: true, CAFile: noCertificate + ".missing"})
-	_, emptyErr := redisTLS("redis.counters.", config.RedisTLS{Enabled: true, CAFile: noCertificate})
+	withCA := func(file string) error {
+		conn := config.RedisConnection{TLS: config.RedisTLS{Enabled: true, CAFile: file}}
+		_, err := conn.Options("redis.counters.")
+		return err
+	}
 	for want, err := range map[string]error{
-		"postgres.url: ": poolErr, "no such file": missingErr, "redis.counters.tls.caFile: no certificate in ": emptyErr,
+		"postgres.url: ": poolErr, "no such file": withCA(noCertificate + ".missing"), "redis.counters.tls.caFile: no certificate in ": withCA(noCertificate),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	if off, err := redisTLS("redis.counters.", config.RedisTLS{}); off != nil || err != nil {
-		t.Errorf("without TLS: %v, %v", off, err)
+	var plain config.RedisConnection
+	if o, err := plain.Options("redis.counters."); err != nil || o.TLSConfig != nil {
+		t.Errorf("without TLS: %v, %v", o, err)
 	}
 }

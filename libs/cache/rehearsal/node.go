@@ -34,7 +34,7 @@ func (r *run) newNode() (*node, error) {
 	n := &node{line: newLine(&redisOptions)}
 	redisOptions.Dialer = n.line.connect
 	n.client = redis.NewUniversalClient(&redisOptions)
-	o := cache.Options[Value]{
+	o := Options{
 		TTL: time.Minute, Jitter: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	r.plan.Configure(&o)

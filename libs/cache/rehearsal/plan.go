@@ -57,9 +57,28 @@ type Plan struct {
 	// Scenarios are those to play; nil is all.
 	Scenarios []Scenario
 	// Configure sets what the program sets beyond the keys' settings; nil is nothing.
-	Configure func(*cache.Options[Value])
+	Configure func(*Options)
 	// Progress is told of each run when it ends, by Run's goroutine; nil is nobody.
 	Progress func(done, all int, r *Run)
+}
+
+// Options are a node's.
+type Options = cache.Options[Value]
+
+// Runs is how many runs the plan has at most: those of a proposal included.
+func (p *Plan) Runs() (n int) {
+	scenarios := p.Scenarios
+	if scenarios == nil {
+		scenarios = Scenarios()
+	}
+	for _, by := range []Protection{None, Today, Proposed} {
+		for _, s := range scenarios {
+			if s.tries(by) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // MaxRate is what one process can read at all.
@@ -89,7 +108,7 @@ func New(p Plan) (*Rehearsal, error) {
 		p.Scenarios = Scenarios()
 	}
 	if p.Configure == nil {
-		p.Configure = func(*cache.Options[Value]) {}
+		p.Configure = func(*Options) {}
 	}
 	if p.Progress == nil {
 		p.Progress = func(int, int, *Run) {}

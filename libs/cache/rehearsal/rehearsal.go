@@ -30,18 +30,6 @@ const (
 // SpeedUp is what TTLs are divided by.
 func (h *Rehearsal) SpeedUp() float64 { return h.plan.SpeedUp }
 
-// Runs is how many runs there may be, those of a proposal included.
-func (h *Rehearsal) Runs() (n int) {
-	for _, by := range []Protection{None, Today, Proposed} {
-		for _, s := range h.plan.Scenarios {
-			if s.tries(by) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // Run plays every scenario, without protection, with today's settings, and where they can be bettered with those
 // proposed. When ctx ends it returns what was found by then, with ctx's error. Its keys are deleted in any case.
 func (h *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
@@ -108,7 +96,7 @@ func (h *Rehearsal) all(ctx context.Context, client redis.UniversalClient, prefi
 			return fmt.Errorf("rehearsal: %s: %w", s, err)
 		}
 		report.Runs = append(report.Runs, r.result(by, unsent))
-		p.Progress(len(report.Runs), h.Runs(), &report.Runs[len(report.Runs)-1])
+		p.Progress(len(report.Runs), p.Runs(), &report.Runs[len(report.Runs)-1])
 	}
 	return nil
 }

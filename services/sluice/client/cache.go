@@ -14,10 +14,10 @@ import (
 )
 
 func cacheCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cache", Short: "Purge and warm answers that gateways store", SilenceUsage: true}
+	cmd := &cobra.Command{Use: "cache", Short: "Purge, warm and rehearse answers that gateways store", SilenceUsage: true}
 	c := &connection{}
 	c.addFlags(cmd)
-	return withSubcommands(cmd, purgeCommand(c), purgesCommand(c), warmCommand(c))
+	return withSubcommands(cmd, purgeCommand(c), purgesCommand(c), warmCommand(c), rehearseCommand(c))
 }
 
 func purgeCommand(c *connection) *cobra.Command {

@@ -26,19 +26,25 @@ func (t warmTarget) String() string { return t.host + t.path }
 
 // readTargets reads a list of paths; - is standard input.
 func readTargets(name string, stdin io.Reader) ([]warmTarget, error) {
+	targets, _, err := countTargets(name, stdin)
+	return targets, err
+}
+
+// countTargets says besides how often each path stands there.
+func countTargets(name string, stdin io.Reader) ([]warmTarget, map[warmTarget]int, error) {
 	in := stdin
 	if name == "-" {
 		name = "standard input"
 	} else {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, err // names the path
+			return nil, nil, err // names the path
 		}
 		defer file.Close()
 		in = file
 	}
 	var targets []warmTarget
-	seen := map[warmTarget]bool{}
+	seen := map[warmTarget]int{}
 	lines := bufio.NewScanner(in)
 	for number := 1; lines.Scan(); number++ {
 		line := strings.TrimSpace(lines.Text())
@@ -47,20 +53,19 @@ func readTargets(name string, stdin io.Reader) ([]warmTarget, error) {
 		}
 		target, err := parseTarget(line)
 		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: %w", name, number, err)
+			return nil, nil, fmt.Errorf("%s: line %d: %w", name, number, err)
 		}
-		if !seen[target] {
-			seen[target] = true
+		if seen[target]++; seen[target] == 1 {
 			targets = append(targets, target)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(targets) == 0 {
-		return nil, fmt.Errorf("%s: holds no path", name)
+		return nil, nil, fmt.Errorf("%s: holds no path", name)
 	}
-	return targets, nil
+	return targets, seen, nil
 }
 
 func parseTarget(line string) (warmTarget, error) {
@@ -108,8 +113,8 @@ func (q *hottest) check() error {
 
 var errNothingHot = errors.New("no usage event of that time names a path that can be asked for: give more time (--since), or a list (--file)")
 
-// read says on stderr what its count does not cover.
-func (q *hottest) read(ctx context.Context, c *connection, now time.Time, stderr io.Writer) ([]warmTarget, error) {
+// newest reads the events to count, and says on stderr which of that time it left out.
+func (q *hottest) newest(ctx context.Context, c *connection, now time.Time, stderr io.Writer) ([]usage.Event, error) {
 	query := url.Values{"from": {now.Add(-q.since).UTC().Format(time.RFC3339)}}
 	events, err := all[usage.Event](ctx, c, "/v1/usage", query, q.events)
 	if err != nil {
@@ -117,6 +122,15 @@ func (q *hottest) read(ctx context.Context, c *connection, now time.Time, stderr
 	}
 	if len(events) == q.events {
 		fmt.Fprintf(stderr, "counted the newest %d events only, back to %s (--events)\n", len(events), events[len(events)-1].TS.UTC().Format(tableTime))
+	}
+	return events, nil
+}
+
+// read says on stderr what its count does not cover.
+func (q *hottest) read(ctx context.Context, c *connection, now time.Time, stderr io.Writer) ([]warmTarget, error) {
+	events, err := q.newest(ctx, c, now, stderr)
+	if err != nil {
+		return nil, err
 	}
 	targets, patterns := q.count(events)
 	if len(patterns) > 0 {
@@ -131,12 +145,7 @@ func (q *hottest) read(ctx context.Context, c *connection, now time.Time, stderr
 // count returns the paths that were asked for most often and answered, the
 // hottest first, and the patterns with wildcards that would have been among them.
 func (q *hottest) count(events []usage.Event) (targets []warmTarget, patterns []string) {
-	counts := map[string]int{}
-	for i := range events {
-		if e := &events[i]; e.Method == http.MethodGet && answered(e) && (q.service == "" || e.Service == q.service) {
-			counts[strings.TrimSuffix(e.Endpoint, "{$}")]++
-		}
-	}
+	counts := q.asked(events)
 	byHeat := func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) }
 	for _, path := range slices.SortedFunc(maps.Keys(counts), byHeat) {
 		switch {
@@ -149,6 +158,17 @@ func (q *hottest) count(events []usage.Event) (targets []warmTarget, patterns []
 		}
 	}
 	return targets, patterns
+}
+
+// asked is how often each path, or pattern, was asked for and answered.
+func (q *hottest) asked(events []usage.Event) map[string]int {
+	counts := map[string]int{}
+	for i := range events {
+		if e := &events[i]; e.Method == http.MethodGet && answered(e) && (q.service == "" || e.Service == q.service) {
+			counts[strings.TrimSuffix(e.Endpoint, "{$}")]++
+		}
+	}
+	return counts
 }
 
 // answered: a path that was denied or failed is none to warm, nor one that was

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
+	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
+	"github.com/sluice-platform/sluice/libs/route"
+	"github.com/sluice-platform/sluice/schemas/events/catalog"
+)
+
+// cachedRoute is a service, or an endpoint of it, with the one cache setting
+// that its keys have in common.
+type cachedRoute struct {
+	service catalog.Service
+	// pattern is the endpoint's; empty is the service and whatever has no cache
+	// setting of its own.
+	pattern string
+	cache   catalog.Cache // Enabled false where there is none
+}
+
+// routeOf reads the route from the control plane.
+func (f *rehearseFlags) routeOf(ctx context.Context, c *connection) (*cachedRoute, error) {
+	name, pattern, _ := strings.Cut(f.route, " ")
+	var r cachedRoute
+	if err := c.do(ctx, call{method: http.MethodGet, path: "/v1/services/" + url.PathEscape(name), into: &r.service}); err != nil {
+		return nil, fmt.Errorf("read service %q of --route: %w", name, err)
+	}
+	r.service = libcatalog.Normalize(r.service)
+	setting := r.service.Cache
+	if pattern != "" {
+		i := r.endpoint(pattern)
+		if i < 0 {
+			return nil, fmt.Errorf("--route: service %s has no endpoint %q", name, pattern)
+		}
+		r.pattern = r.service.Endpoints[i].Pattern
+		if own := r.service.Endpoints[i].Cache; own != nil {
+			setting = own
+		}
+	}
+	if setting != nil {
+		r.cache = *setting
+	}
+	return &r, nil
+}
+
+// endpoint is the place of the endpoint with that pattern, -1 where there is none.
+func (r *cachedRoute) endpoint(pattern string) int {
+	for i := range r.service.Endpoints {
+		if r.service.Endpoints[i].Pattern == pattern {
+			return i
+		}
+	}
+	return -1
+}
+
+// covers reports whether GET of the path is the route's: of the endpoint, or for
+// a service of whatever has no cache setting of its own.
+func (r *cachedRoute) covers(path string) bool {
+	if !strings.HasPrefix(path, r.service.Prefix) && path+"/" != r.service.Prefix {
+		return false
+	}
+	best := -1
+	var of route.Pattern
+	for i := range r.service.Endpoints {
+		p, err := route.Parse(r.service.Endpoints[i].Pattern)
+		if err == nil && p.Matches(http.MethodGet, path) && (best < 0 || p.MoreSpecific(of)) {
+			best, of = i, p
+		}
+	}
+	if r.pattern != "" {
+		return best >= 0 && r.service.Endpoints[best].Pattern == r.pattern
+	}
+	return best < 0 || r.service.Endpoints[best].Cache == nil
+}
+
+// settings are those of an answer of which nothing is stored: the route's, where
+// they make it one that is stored at all.
+func (r *cachedRoute) settings() rehearsal.Settings {
+	ttl, revalidate, failing := seconds(r.cache.TTL), seconds(r.cache.StaleWhileRevalidate), seconds(r.cache.StaleIfError)
+	if !r.cache.Enabled || ttl == 0 {
+		return rehearsal.Settings{Off: true}
+	}
+	return rehearsal.Settings{TTL: ttl, StaleWhileRevalidate: revalidate, StaleIfError: failing}
+}
+
+// seconds is a duration that the control plane has validated; empty is 0.
+func seconds(text string) time.Duration {
+	d, _ := time.ParseDuration(text) // what is no duration is none
+	return d
+}
