@@ -20,6 +20,31 @@ func (c *Cache[V]) Peek(ctx context.Context, key string) (r Result[V], ok bool) 
 	return r, true
 }
 
+// Near is the fresh value that this process holds and may serve without asking Redis.
+func (c *Cache[V]) Near(key string) (r Result[V], ok bool) {
+	now := c.clock()
+	it := c.peek(key)
+	if it == nil || it.negative || now >= it.recheck || !it.fresh(now) {
+		return r, false
+	}
+	r, _ = c.serve(it, HitL1, now)
+	return r, true
+}
+
+// Kept is what is stored under key, however stale, for those who can tell whether it still holds, or whose reader has
+// said that anything will do. It waits for Redis at most. ok is false where there is nothing, or nothing that may be used again.
+func (c *Cache[V]) Kept(ctx context.Context, key string) (r Result[V], ok bool) {
+	it, src := c.present(ctx, key)
+	if it == nil || it.negative {
+		return r, false
+	}
+	now := c.clock()
+	if !it.fresh(now) {
+		src = Stale
+	}
+	return it.result(src, now), true
+}
+
 // Refresh returns a value that was loaded after this call began, or by a load that was under way then. Calls that ask
 // for one at the same time share the load, in the whole fleet. While loads fail it returns what may stand in, with Err.
 func (c *Cache[V]) Refresh(ctx context.Context, key string, load Loader[V]) (Result[V], error) {

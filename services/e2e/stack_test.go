@@ -30,6 +30,7 @@ type stack struct {
 	postgres    string // DSN
 	redisAddr   string
 	redisPrefix string
+	cachePrefix string // of stored answers in the same Redis; empty: gateways keep them to themselves
 	brokers     []string
 	topicPrefix string
 	search      servertest.SearchServer
@@ -72,10 +73,14 @@ func newStack(t *testing.T) *stack {
 
 func (s *stack) base() map[string]any {
 	sum := sha256.Sum256([]byte(adminToken))
+	redis := map[string]any{"counters": map[string]any{"addr": s.redisAddr, "keyPrefix": s.redisPrefix}}
+	if s.cachePrefix != "" {
+		redis["cache"] = map[string]any{"addr": s.redisAddr, "keyPrefix": s.cachePrefix}
+	}
 	return map[string]any{
 		"kafka":    map[string]any{"brokers": s.brokers, "topicPrefix": s.topicPrefix},
 		"postgres": map[string]any{"url": s.postgres},
-		"redis":    map[string]any{"counters": map[string]any{"addr": s.redisAddr, "keyPrefix": s.redisPrefix}},
+		"redis":    redis,
 		"usage":    map[string]any{"store": "elasticsearch"},
 		"elasticsearch": map[string]any{
 			"url": s.search.URL, "flavor": s.search.Flavor, "indexPrefix": s.search.IndexPrefix,

@@ -48,7 +48,7 @@ func (p *cachePolicy) storable(status int, h http.Header, authorized bool, at an
 	known := slices.Contains(cacheableStatuses, status) || slices.Contains(knownStatuses, status)
 	understood := cc.has("must-understand") && known
 	switch {
-	case status < 200, status == http.StatusPartialContent, status == http.StatusNotModified:
+	case status < 200, status == http.StatusPartialContent, status == http.StatusNotModified, status == http.StatusRequestedRangeNotSatisfiable:
 		return life, "status"
 	case cc.has("must-understand") && !known:
 		return life, "status"
@@ -58,11 +58,11 @@ func (p *cachePolicy) storable(status int, h http.Header, authorized bool, at an
 		return life, "private"
 	case len(h["Set-Cookie"]) > 0:
 		return life, "set-cookie"
-	case authorized && !cc.has("public") && !cc.has("s-maxage") && !cc.has("must-revalidate"):
+	case authorized && !forEverybody(cc):
 		return life, "authorization"
 	case variesByAll(h):
 		return life, "vary"
-	case len(h["Content-Range"]) > 0, strings.HasPrefix(h.Get("Content-Type"), "text/event-stream"):
+	case strings.HasPrefix(h.Get("Content-Type"), "text/event-stream"):
 		return life, "stream"
 	}
 	life = p.life(status, h, cc, at)
@@ -75,6 +75,12 @@ func (p *cachePolicy) storable(status int, h http.Header, authorized bool, at an
 		return life, "no-freshness"
 	}
 	return life, ""
+}
+
+// forEverybody reports an answer that may be shared although its request had
+// Authorization (RFC 9111, section 3.5).
+func forEverybody(cc directives) bool {
+	return cc.has("public") || cc.has("s-maxage") || cc.has("must-revalidate")
 }
 
 func hasValidator(h http.Header) bool { return h.Get("Etag") != "" || h.Get("Last-Modified") != "" }
@@ -161,12 +167,21 @@ func initialAge(h http.Header, date time.Time, at answerTimes) time.Duration {
 	return max(apparent, said)
 }
 
-// httpDate reads a field that holds one date.
+// httpDate reads a field that holds one date. Case means nothing in it, and no
+// other zone than GMT is right (RFC 9111, section 4.2); asctime's has none.
 func httpDate(values []string) (time.Time, bool) {
-	if len(values) == 0 {
+	if len(values) == 0 || values[0] == "" {
 		return time.Time{}, false
 	}
-	t, err := http.ParseTime(values[0])
+	text := values[0]
+	if last := text[len(text)-1]; last < '0' || last > '9' {
+		zone := max(0, len(text)-len("GMT"))
+		if !strings.EqualFold(text[zone:], "GMT") {
+			return time.Time{}, false
+		}
+		text = text[:zone] + "GMT"
+	}
+	t, err := http.ParseTime(text)
 	return t, err == nil
 }
 

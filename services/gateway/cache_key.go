@@ -103,8 +103,13 @@ func (s *storedAnswer) matches(h http.Header) bool {
 	return true
 }
 
-// seen is a header as the service sees it, with the whitespace that means nothing
-// taken out. Of absent and empty the first is "-".
+// caseless are request headers in whose values case means nothing: tags of
+// languages, content codings, charsets (RFC 9110, section 12.5).
+var caseless = map[string]bool{"Accept-Language": true, "Accept-Encoding": true, "Accept-Charset": true}
+
+// seen is a header as the service sees it, with what means nothing taken out:
+// whitespace, and case where it does not matter. Of absent and empty the first
+// is "-".
 func seen(h http.Header, name string) string {
 	values, ok := h[name]
 	if !ok {
@@ -114,7 +119,22 @@ func seen(h http.Header, name string) string {
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
 		b.WriteString("," + strings.Trim(part, " \t"))
 	}
+	if caseless[name] {
+		return lowerASCII(b.String())
+	}
 	return b.String()
+}
+
+// lowerASCII leaves alone what looks like a letter and is none: a Kelvin sign
+// must not come to stand for a k.
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 func variesByAll(h http.Header) bool {

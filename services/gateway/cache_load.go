@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sluice-platform/sluice/libs/cache"
 )
@@ -28,6 +26,9 @@ type answerLoad struct {
 	out  *http.Request // to be cloned
 	next http.RoundTripper
 	now  func() time.Time
+	// other is the resource's answer to other headers, nil if there is none: it
+	// may be the one to these as well (RFC 9111, section 4.1).
+	other *storedAnswer
 
 	mu sync.Mutex
 	// live is an answer that is not stored, for the caller alone; ended says that
@@ -72,16 +73,19 @@ func (l *answerLoad) load(ctx context.Context, _ string) (cache.Loaded[*storedAn
 	var incarnation string
 	if ok {
 		incarnation = prior.incarnation
-		ok = prior.matches(l.plan.header) && hasValidator(prior.header)
+		if ok = prior.matches(l.plan.header); !ok {
+			l.other = prior
+		}
+		ok = ok && hasValidator(prior.header)
 	} else {
 		incarnation = rand.Text()
 	}
 	if !ok {
-		prior = nil
+		prior = l.likely()
 	}
 	res, at, err := l.ask(ctx, prior)
 	if err == nil && res.StatusCode == http.StatusNotModified && prior != nil {
-		if kept, fits := l.confirmed(prior, res, at, since); fits {
+		if kept, fits := l.confirmed(prior, incarnation, res, at, since); fits {
 			_ = res.Body.Close()
 			return kept, nil
 		}
@@ -92,6 +96,16 @@ func (l *answerLoad) load(ctx context.Context, _ string) (cache.Loaded[*storedAn
 		return cache.Loaded[*storedAnswer]{}, err
 	}
 	return l.keep(res, at, since, incarnation)
+}
+
+// likely is what to ask for where there is no answer to be confirmed: the other
+// one, if the service has said for certain which body that is.
+func (l *answerLoad) likely() *storedAnswer {
+	if l.other == nil || l.other.status != http.StatusOK || !strings.HasPrefix(l.other.header.Get("Etag"), `"`) ||
+		!l.plan.cache.purges.valid(l.plan.family.service, l.other) {
+		return nil
+	}
+	return l.other
 }
 
 // ask sends the request, with the validators of an answer to be confirmed.
@@ -107,7 +121,7 @@ func (l *answerLoad) ask(ctx context.Context, prior *storedAnswer) (*http.Respon
 		if tag := prior.header.Get("Etag"); tag != "" {
 			req.Header.Set("If-None-Match", tag)
 		}
-		if changed := prior.header.Get("Last-Modified"); changed != "" {
+		if changed := prior.header.Get("Last-Modified"); changed != "" && prior != l.other {
 			req.Header.Set("If-Modified-Since", changed)
 		}
 	}
@@ -154,7 +168,7 @@ func (l *answerLoad) keep(res *http.Response, at answerTimes, since purgePoint, 
 		return cache.Loaded[*storedAnswer]{}, &originError{res.StatusCode}
 	case why != "":
 		return l.release(res, why), nil
-	case len(res.Trailer) > 0, !plain(res.Header):
+	case len(res.Trailer) > 0:
 		return l.release(res, "trailer"), nil
 	case res.ContentLength > p.maxBytes:
 		return l.release(res, "size"), nil
@@ -207,16 +221,6 @@ func ownFields(h http.Header, costHeader string) http.Header {
 	return own
 }
 
-// plain reports whether the header can be kept as text.
-func plain(h http.Header) bool {
-	for _, values := range h {
-		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
-			return false
-		}
-	}
-	return true
-}
-
 func (l *answerLoad) stored(status int, h http.Header, body []byte, since purgePoint, incarnation string, life shelfLife) *storedAnswer {
 	p := l.plan.policy
 	s := &storedAnswer{
@@ -254,8 +258,12 @@ func (l *answerLoad) kept(h http.Header) http.Header {
 
 // confirmed is the stored answer with what a 304 says of it (RFC 9111, section
 // 3.2 and 4.3.4); fits is false where the 304 is about another one.
-func (l *answerLoad) confirmed(prior *storedAnswer, res *http.Response, at answerTimes, since purgePoint) (kept cache.Loaded[*storedAnswer], fits bool) {
-	if tag := res.Header.Get("Etag"); tag != "" && strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(prior.header.Get("Etag"), "W/") {
+func (l *answerLoad) confirmed(prior *storedAnswer, incarnation string, res *http.Response, at answerTimes, since purgePoint) (kept cache.Loaded[*storedAnswer], fits bool) {
+	tag := res.Header.Get("Etag")
+	if prior == l.other && tag != "" && tag != prior.header.Get("Etag") {
+		return kept, false // one tag was sent: without its own the answer means that one
+	}
+	if tag != "" && strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(prior.header.Get("Etag"), "W/") {
 		return kept, false
 	}
 	h := prior.header.Clone()
@@ -270,7 +278,7 @@ func (l *answerLoad) confirmed(prior *storedAnswer, res *http.Response, at answe
 	if why != "" {
 		return kept, false // to be asked again, for this caller alone
 	}
-	s := l.stored(prior.status, h, prior.body, since, prior.incarnation, life)
+	s := l.stored(prior.status, h, prior.body, since, incarnation, life)
 	if len(res.Header[l.plan.policy.tagsHeader]) == 0 {
 		s.tags = prior.tags
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"math"
 	"net/http"
 	"time"
 
@@ -35,6 +36,8 @@ type wants struct {
 	onlyIfCached bool
 	maxAge       time.Duration // negative: any
 	minFresh     time.Duration
+	// maxStale is how stale it may be, if it is all there is; 0 is not at all.
+	maxStale time.Duration
 }
 
 func wantsOf(cc directives, h http.Header) wants {
@@ -43,6 +46,13 @@ func wantsOf(cc directives, h http.Header) wants {
 		w.maxAge = t
 	}
 	w.minFresh, _ = cc.seconds("min-fresh")
+	switch value, ok := cc.get("max-stale"); {
+	case !ok:
+	case value == "":
+		w.maxStale = math.MaxInt64 // however stale
+	default:
+		w.maxStale, _ = deltaSeconds(value)
+	}
 	return w
 }
 
@@ -55,6 +65,20 @@ func (w *wants) take(r *cache.Result[*storedAnswer]) bool {
 	case w.maxAge >= 0 && r.Value.age+r.Age > w.maxAge:
 		return false
 	case (w.minFresh > 0 || w.maxAge >= 0) && r.Fresh < w.minFresh:
+		return false
+	}
+	return true
+}
+
+// takeStale reports whether the request may have an answer for which nobody is
+// asked although its stale limits are over: the client says so, and the answer
+// does not forbid it (RFC 9111, section 4.2.4).
+func (w *wants) takeStale(r *cache.Result[*storedAnswer]) bool {
+	cc := cacheControl(r.Value.header)
+	switch {
+	case w.validated, -r.Fresh > w.maxStale, w.minFresh > 0, w.maxAge >= 0 && r.Value.age+r.Age > w.maxAge:
+		return false
+	case cc.has("must-revalidate"), cc.has("proxy-revalidate"), cc.has("s-maxage"), cc.whole("no-cache"):
 		return false
 	}
 	return true

@@ -33,7 +33,7 @@ func TestWhatIsShared(t *testing.T) {
 			fields: cc("max-age=60"), calls: []call{{acme, "1"}, {nil, "2"}, {nil, "2"}, {acme, "3"}, {nil, "2"}},
 		},
 		"others' are not given to identified": {fields: cc("max-age=60"), calls: []call{{nil, "1"}, {acme, "2"}, {nil, "1"}}},
-		"public: among the identified":        {fields: cc("max-age=60, public"), calls: []call{{acme, "1"}, {globex, "1"}, {nil, "2"}, {acme, "1"}}},
+		"public: all's":                       {fields: cc("max-age=60, public"), calls: []call{{acme, "1"}, {globex, "1"}, {nil, "1"}, {acme, "1"}}},
 		"public and vary: a tenant its own": {
 			fields: append(cc("max-age=60, public"), "Vary", "X-Tenant-Id"), calls: []call{{acme, "1"}, {globex, "2"}, {acme, "1"}, {globex, "2"}},
 		},

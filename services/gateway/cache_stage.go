@@ -71,17 +71,43 @@ func dropHopByHop(h http.Header) {
 
 // peek is the stored answer that the request may have without a load.
 func (p *cachePlan) peek(ctx context.Context) (r cache.Result[*storedAnswer], ok bool) {
-	key := p.key
+	r, ok = p.choose(p.key, func(key string) (cache.Result[*storedAnswer], bool) { return p.family.Peek(ctx, key) })
+	if ok && p.wants.take(&r) {
+		return r, true
+	}
+	return p.others()
+}
+
+// choose finds the answer for the request among those of a resource, from the
+// one under its key on.
+func (p *cachePlan) choose(at string, look func(key string) (cache.Result[*storedAnswer], bool)) (r cache.Result[*storedAnswer], ok bool) {
+	key := at
 	for range maxVariants {
-		if r, ok = p.family.Peek(ctx, key); !ok {
+		if r, ok = look(key); !ok || !p.family.purges.valid(p.family.service, r.Value) {
 			return r, false
 		}
 		if r.Value.matches(p.header) {
-			return r, p.wants.take(&r) && p.family.purges.valid(p.family.service, r.Value)
+			return r, true
 		}
-		key = r.Value.variant(p.key, p.header)
+		key = r.Value.variant(at, p.header)
 	}
 	return r, false
+}
+
+// others is the answer that is kept for requests with an identity where this one
+// has none, or the other way round, and that is for everybody by its own word
+// (RFC 9111, section 3.5). It is taken where this process holds it, fresh, and
+// nothing under the request's own key: to look for it any further would cost
+// every miss, and to load it twice is no harm.
+func (p *cachePlan) others() (r cache.Result[*storedAnswer], ok bool) {
+	if p.policy.shared || p.wants.validated {
+		return r, false
+	}
+	if _, own := p.choose(p.key, p.family.Near); own {
+		return r, false
+	}
+	r, ok = p.choose(p.resource.key(!p.authorized), p.family.Near)
+	return r, ok && p.wants.take(&r) && forEverybody(cacheControl(r.Value.header))
 }
 
 // maxVariants bounds the way from a resource to the answer for one request: an

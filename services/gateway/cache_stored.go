@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -61,6 +63,58 @@ type storedHead struct {
 	Age         int64       `json:"a,omitempty"` // ns
 }
 
+// Field values are bytes (RFC 9110, section 5.5), and JSON has text: a value is
+// kept as the text of which it is the ISO 8859-1.
+func asText(h http.Header) http.Header  { return eachValue(h, textsOf) }
+func asBytes(h http.Header) http.Header { return eachValue(h, bytesOf) }
+
+func eachValue(h http.Header, change func([]string) []string) http.Header {
+	if h == nil {
+		return nil
+	}
+	out := make(http.Header, len(h))
+	for name, values := range h {
+		out[name] = change(values)
+	}
+	return out
+}
+
+func textsOf(values []string) []string {
+	return eachUnlessPlain(values, func(v string) string {
+		runes := make([]rune, len(v))
+		for i := range len(v) {
+			runes[i] = rune(v[i])
+		}
+		return string(runes)
+	})
+}
+
+func bytesOf(values []string) []string {
+	return eachUnlessPlain(values, func(v string) string {
+		b := make([]byte, 0, len(v))
+		for _, r := range v {
+			b = append(b, byte(r)) //nolint:gosec // textsOf wrote no other
+		}
+		return string(b)
+	})
+}
+
+// eachUnlessPlain leaves values alone that are ASCII, as nearly all are.
+func eachUnlessPlain(values []string, change func(string) string) []string {
+	if !slices.ContainsFunc(values, notASCII) {
+		return values
+	}
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = change(v)
+	}
+	return out
+}
+
+func notASCII(v string) bool {
+	return strings.IndexFunc(v, func(r rune) bool { return r >= 0x80 }) >= 0
+}
+
 // storedCodec is the cache.Codec of answers: the head's length, the head, the
 // body. It is safe for concurrent use.
 type storedCodec struct{}
@@ -68,8 +122,8 @@ type storedCodec struct{}
 // Encode implements cache.Codec.
 func (storedCodec) Encode(s *storedAnswer) ([]byte, error) {
 	head, err := json.Marshal(storedHead{
-		Status: s.status, Header: s.header, Host: s.resource.host, Path: s.resource.path, Query: s.resource.query,
-		Filtered: s.resource.filtered, Vary: s.vary, VaryValues: s.varyValues, Tags: s.tags, Since: s.since,
+		Status: s.status, Header: asText(s.header), Host: s.resource.host, Path: s.resource.path, Query: s.resource.query,
+		Filtered: s.resource.filtered, Vary: s.vary, VaryValues: textsOf(s.varyValues), Tags: s.tags, Since: s.since,
 		Incarnation: s.incarnation, Age: int64(s.age),
 	})
 	if err != nil {
@@ -99,9 +153,9 @@ func (storedCodec) Decode(b []byte) (*storedAnswer, error) {
 		return nil, errStored
 	}
 	return &storedAnswer{
-		status: h.Status, header: h.Header, body: b[4+n:],
+		status: h.Status, header: asBytes(h.Header), body: b[4+n:],
 		resource: resource{host: h.Host, path: h.Path, query: h.Query, filtered: h.Filtered},
-		vary:     h.Vary, varyValues: h.VaryValues, tags: h.Tags, since: h.Since, incarnation: h.Incarnation,
+		vary:     h.Vary, varyValues: bytesOf(h.VaryValues), tags: h.Tags, since: h.Since, incarnation: h.Incarnation,
 		age: time.Duration(h.Age),
 	}, nil
 }

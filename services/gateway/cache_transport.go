@@ -55,9 +55,14 @@ func (t *cacheTransport) pass(p *cachePlan, req *http.Request, status string) (*
 	if err != nil {
 		return nil, err
 	}
+	return p.passed(res, status), nil
+}
+
+// passed is an answer as its client sees it.
+func (p *cachePlan) passed(res *http.Response, status string) *http.Response {
 	delete(res.Header, p.policy.tagsHeader)
 	tell(res.Header, fmt.Sprintf("%s; fwd-status=%d", status, res.StatusCode))
-	return res, nil
+	return res
 }
 
 // storedOnly answers what is answered from the store or not by it: HEAD and
@@ -67,17 +72,31 @@ func (t *cacheTransport) storedOnly(x *exchange, p *cachePlan, req *http.Request
 		x.cached = cachedAs(&r)
 		return p.serve(req, &r, hitStatus(&r)), nil
 	}
-	if p.wants.onlyIfCached {
+	switch {
+	case p.wants.onlyIfCached:
 		return nil, errOnlyIfCached
+	case req.Method == http.MethodHead:
+		return t.head(p, req)
 	}
 	return t.pass(p, req, "fwd=miss")
 }
 
 // fetch answers from the store, or by a load that all who wait for the same share.
 func (t *cacheTransport) fetch(x *exchange, p *cachePlan, req *http.Request) (*http.Response, error) {
+	if r, ok := p.others(); ok {
+		x.cached = cachedAs(&r)
+		return p.serve(req, &r, hitStatus(&r)), nil
+	}
+	if p.wants.maxStale > 0 {
+		if r, ok := p.kept(req.Context()); ok && r.Fresh <= 0 && p.wants.takeStale(&r) {
+			x.cached = cachedAs(&r)
+			return p.serve(req, &r, hitStatus(&r)), nil
+		}
+	}
 	key, voided := p.key, 0
+	var other *storedAnswer // of the resource, and not for this request
 	for step := 0; step < maxVariants; step++ {
-		l := &answerLoad{plan: p, out: req, next: t.next, now: t.now}
+		l := &answerLoad{plan: p, out: req, next: t.next, now: t.now, other: other}
 		r, err := p.get(req.Context(), key, l)
 		live := l.take()
 		switch {
@@ -105,7 +124,7 @@ func (t *cacheTransport) fetch(x *exchange, p *cachePlan, req *http.Request) (*h
 			}
 			return res, nil
 		}
-		key = r.Value.variant(p.key, p.header)
+		key, other = r.Value.variant(p.key, p.header), r.Value
 	}
 	return t.pass(p, req, "fwd=bypass")
 }
