@@ -44,6 +44,7 @@ func TestEightAtOnceAreOneMissAndSevenCoalesced(t *testing.T) {
 				"cache_requests_total/miss": 1, "cache_requests_total/coalesced": 7, "cache_requests_total/hit_l1": 0,
 				"cache_requests_total/hit_l2": 0, "cache_requests_total/stale": 0, "cache_requests_total/fallback": 0,
 				"cache_load_waiters/leader/sum": 8, "cache_loads_total/ok": 1, "cache_loads_in_flight_per_key_max": 1,
+				"cache_loads_overlapping_total": 0,
 			} {
 				if m[name] != want {
 					t.Errorf("%s is %g, want %g", name, m[name], want)
@@ -204,8 +205,9 @@ func TestHangingLoaderFreesTheLock(t *testing.T) {
 	var calls atomic.Int64
 	free := make(chan struct{})
 	t.Cleanup(func() { close(free) })
+	reg := prometheus.NewRegistry()
 	c := s.node(func(o *options) {
-		o.LoadTimeout = 50 * time.Millisecond
+		o.LoadTimeout, o.WaitTimeout, o.Metrics = 50*time.Millisecond, patience, cache.NewMetrics(reg)
 		o.Load = func(context.Context, string) (cache.Loaded[string], error) {
 			if calls.Add(1) == 1 {
 				<-free // deaf to its context
@@ -217,6 +219,10 @@ func TestHangingLoaderFreesTheLock(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	wants(t, get(t, c, "k"), "v", cache.Miss)
+	// What the operators are told: it happened once, which an alert may forget, and how bad it was.
+	if m := counters(t, reg); m["cache_loads_overlapping_total"] != 1 || m["cache_loads_in_flight_per_key_max"] != 2 {
+		t.Errorf("%g overlaps, at most %g at once", m["cache_loads_overlapping_total"], m["cache_loads_in_flight_per_key_max"])
+	}
 }
 
 func TestNestedLoadsEnd(t *testing.T) {

@@ -197,3 +197,52 @@ func TestWeightBoundsMemory(t *testing.T) {
 	}
 	eventually(t, "memory to be trimmed", func() bool { return held() <= 12 })
 }
+
+// Near tells what may be served without asking Redis, Kept what is there however stale; neither loads or refreshes.
+func TestNearAndKept(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	src := &source{}
+	make := func() *cache.Cache[string] {
+		return s.node(func(o *options) {
+			o.Load, o.TTL, o.L1TTL, o.StaleWhileRevalidate = src.load, 10*time.Second, 3*time.Second, time.Second
+		})
+	}
+	c, other := make(), make()
+	if _, ok := c.Near("k"); ok {
+		t.Error("near before the load")
+	}
+	if _, ok := c.Kept(t.Context(), "k"); ok {
+		t.Error("kept before the load")
+	}
+	get(t, c, "k")
+	if r, ok := c.Near("k"); !ok || r.Value != "k@0" || r.Source != cache.HitL1 {
+		t.Errorf("near is %+v, %v", r, ok)
+	}
+	if _, ok := other.Near("k"); ok {
+		t.Error("near in a process that has not read it")
+	}
+	if r, ok := other.Kept(t.Context(), "k"); !ok || r.Value != "k@0" || r.Source != cache.HitL2 {
+		t.Errorf("kept is %+v, %v", r, ok)
+	}
+	s.advance(4 * time.Second)
+	if _, ok := c.Near("k"); ok {
+		t.Error("near although Redis must be asked")
+	}
+	s.advance(10 * time.Second)
+	if _, ok := c.Peek(t.Context(), "k"); ok {
+		t.Error("it may not be served any more")
+	}
+	if r, ok := c.Kept(t.Context(), "k"); !ok || r.Value != "k@0" || r.Source != cache.Stale || r.Fresh >= 0 {
+		t.Errorf("kept is %+v, %v", r, ok)
+	}
+	if err := other.Clear(t.Context(), "k"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := other.Kept(t.Context(), "k"); ok {
+		t.Error("kept although it is cleared")
+	}
+	if n := src.loads.Load(); n != 1 {
+		t.Errorf("%d loads", n)
+	}
+}

@@ -13,6 +13,7 @@ type Metrics struct {
 	loads         *prometheus.CounterVec
 	loadSeconds   *prometheus.HistogramVec
 	inFlight      *prometheus.GaugeVec
+	overlaps      *prometheus.CounterVec
 	invalidations *prometheus.CounterVec
 	drops         *prometheus.CounterVec
 	lost          *prometheus.CounterVec
@@ -40,6 +41,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "cache_load_seconds", Help: "Time of one call of the loader.", Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
 		}, []string{"family"}),
 		inFlight:      gauge("cache_loads_in_flight_per_key_max", "The most cacheable loads of one key that ran at once in this process, in its lifetime; above 1 the guarantee is broken (a loader outlived its time-out)."),
+		overlaps:      counter("cache_loads_overlapping_total", "Cacheable loads that began in this process while another one of their key ran: each breaks the guarantee (a loader outlived its time-out)."),
 		invalidations: counter("cache_invalidations_total", "Invalidations heard, by kind: soft, hard.", "kind"),
 		drops:         counter("cache_l1_drops_total", "Times all of L1 was dropped because invalidations may have been missed."),
 		lost:          counter("cache_lock_lost_total", "Runs that found their lock lost or their value invalidated when they wrote, by reason: lost, superseded.", "reason"),
@@ -48,7 +50,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		redisUp:       gauge("cache_redis_up", "1 while Redis answers, 0 while loads are limited to this process."),
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.waiters, m.loads, m.loadSeconds, m.inFlight, m.invalidations, m.drops, m.lost, m.nearLimit, m.sourceUp, m.redisUp)
+		reg.MustRegister(m.requests, m.waiters, m.loads, m.loadSeconds, m.inFlight, m.overlaps, m.invalidations, m.drops, m.lost, m.nearLimit, m.sourceUp, m.redisUp)
 	}
 	return m
 }
@@ -69,6 +71,7 @@ type familyMetrics struct {
 
 	mu       sync.Mutex
 	inFlight prometheus.Gauge
+	overlaps prometheus.Counter
 	running  map[string]int // cacheable loads that have not returned, by key
 	most     int
 }
@@ -81,7 +84,7 @@ func (m *Metrics) family(name string) *familyMetrics {
 		soft: m.invalidations.WithLabelValues(name, "soft"), hard: m.invalidations.WithLabelValues(name, "hard"),
 		drops: m.drops.WithLabelValues(name),
 		lost:  m.lost.WithLabelValues(name, "lost"), superseded: m.lost.WithLabelValues(name, "superseded"),
-		nearLimit: m.nearLimit.WithLabelValues(name), sourceUp: m.sourceUp.WithLabelValues(name), redisUp: m.redisUp.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), running: map[string]int{},
+		nearLimit: m.nearLimit.WithLabelValues(name), sourceUp: m.sourceUp.WithLabelValues(name), redisUp: m.redisUp.WithLabelValues(name), inFlight: m.inFlight.WithLabelValues(name), overlaps: m.overlaps.WithLabelValues(name), running: map[string]int{},
 	}
 	f.sourceUp.Set(1) // until it fails
 	for s := HitL1; s <= Fallback; s++ {
@@ -105,6 +108,9 @@ func (f *familyMetrics) begin(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.running[key]++
+	if f.running[key] > 1 {
+		f.overlaps.Inc()
+	}
 	if n := f.running[key]; n > f.most {
 		f.most = n
 		f.inFlight.Set(float64(n))
