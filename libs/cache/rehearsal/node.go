@@ -57,6 +57,10 @@ func (r *run) loaded(ctx context.Context, n *node, name string) (cache.Loaded[Va
 	if err != nil {
 		return cache.Loaded[Value]{}, err
 	}
+	if n.dead.Load() {
+		// Until its Cache has ended it finds Redis away and would load without a lock; a killed process does nothing.
+		return cache.Loaded[Value]{}, errDied
+	}
 	v, err := r.source.load(ctx, n, key)
 	s := r.settings[key]
 	none := func(d time.Duration) time.Duration {
