@@ -1,3 +1,5 @@
+// Command cache holds libs/cache and the gateway's cache against others, on real processes and a Redis of its
+// own, and prints tables: make bench-cache. docs/cache-compared.md has what they say.
 package main
 
 import (
