@@ -17,9 +17,10 @@ import (
 const MaxID = 128
 
 // ValidID reports whether an id may name a reservation: 1 to MaxID letters, digits
-// and . _ ~ - of ASCII.
+// and . _ ~ - of ASCII, but neither . nor .., which no path can name (RFC 3986,
+// section 5.2.4): nobody could end it.
 func ValidID(id string) bool {
-	if id == "" || len(id) > MaxID {
+	if id == "" || id == "." || id == ".." || len(id) > MaxID {
 		return false
 	}
 	for i := range len(id) {

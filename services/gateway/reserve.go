@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
@@ -26,25 +27,29 @@ func (g *gate) own(x *exchange, path string) bool {
 	switch {
 	case !ok || rest != "" && rest[0] != '/':
 	case rest == "":
-		return g.only(x, http.MethodPost, g.reserve)
+		return g.only(x, g.reserve, http.MethodPost)
 	case !reserve.ValidID(id):
 	case act == "commit":
-		return g.only(x, http.MethodPost, func(x *exchange) bool { return g.commit(x, id) })
+		return g.only(x, func(x *exchange) bool { return g.commit(x, id) }, http.MethodPost)
 	case act == "release":
-		return g.only(x, http.MethodPost, func(x *exchange) bool { return g.release(x, id) })
-	case act == "" && !strings.HasSuffix(rest, "/") && x.r.Method == http.MethodDelete:
-		return g.ofTenant(x, func(x *exchange) bool { return g.release(x, id) })
+		return g.only(x, func(x *exchange) bool { return g.release(x, id) }, http.MethodPost)
 	case act == "" && !strings.HasSuffix(rest, "/"):
-		return g.only(x, http.MethodGet, func(x *exchange) bool { return g.tell(x, id) })
+		return g.only(x, func(x *exchange) bool {
+			if x.r.Method == http.MethodDelete {
+				return g.release(x, id)
+			}
+			return g.tell(x, id)
+		}, http.MethodGet, http.MethodHead, http.MethodDelete)
 	}
 	return g.refuse(x, refusedReservation, &problem{status: http.StatusNotFound, title: "Not found", detail: "The gate has nothing at this path."})
 }
 
-// only lets one method in, of a tenant.
-func (g *gate) only(x *exchange, method string, do func(*exchange) bool) bool {
-	if x.r.Method != method {
-		x.w.Header().Set("Allow", method)
-		return g.refuse(x, refusedReservation, &problem{status: http.StatusMethodNotAllowed, title: "Method not allowed", detail: "This path takes " + method + "."})
+// only lets the methods in that a path takes, of a tenant.
+func (g *gate) only(x *exchange, do func(*exchange) bool, methods ...string) bool {
+	if !slices.Contains(methods, x.r.Method) {
+		takes := strings.Join(methods, ", ")
+		x.w.Header().Set("Allow", takes)
+		return g.refuse(x, refusedReservation, &problem{status: http.StatusMethodNotAllowed, title: "Method not allowed", detail: "This path takes " + takes + "."})
 	}
 	return g.ofTenant(x, do)
 }

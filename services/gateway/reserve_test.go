@@ -245,7 +245,7 @@ func TestReservationAnswers(t *testing.T) {
 		{"POST", "", chat("x", 1), []string{"X-Tenant-Id", ""}, 401, "belongs to a tenant"},
 		{"POST", "", `{"path":"/closed/x","cost":1}`, nil, 401, "API key required"},
 		{"PUT", "", "", nil, 405, "takes POST"},
-		{"PUT", "/open", "", nil, 405, "takes GET"},
+		{"PUT", "/open", "", nil, 405, "takes GET, HEAD, DELETE"},
 		{"GET", "/open/commit", "", nil, 405, "takes POST"},
 		{"GET", "/", "", nil, 404, "nothing at this path"},
 		{"GET", "/open/", "", nil, 404, "nothing at this path"},
@@ -260,6 +260,12 @@ func TestReservationAnswers(t *testing.T) {
 		if a.StatusCode >= 400 {
 			a.problem(t)
 		}
+	}
+	if a := r.send(0, "HEAD", "/open", ""); a.StatusCode != 200 || a.body != "" {
+		t.Errorf("HEAD: %d %s", a.StatusCode, a.body)
+	}
+	if a := r.send(0, "PUT", "/open", ""); a.Header.Get("Allow") != "GET, HEAD, DELETE" {
+		t.Errorf("Allow: %s", a.Header.Get("Allow"))
 	}
 	r.wait(time.Minute)
 	r.gates[1].gate.sweep(t.Context())
@@ -293,6 +299,8 @@ func TestBadWishesAreRefusedByName(t *testing.T) {
 		`{"path":"/llm/x","cost":5,"ttl":60}`: {"ttl: "}, `{"path":"/llm/x","cost":5,"id":"a b"}`: {"id: must be 1 to 128"}, `{"path":"/llm/x","cost":5,"id":"a|b"}`: {"id: "},
 		`{"path":"/llm/x","cost":5,"id":"` + strings.Repeat("a", 129) + `"}`:         {"id: "},
 		`{"path":"/llm/x","cost":5,"id":"é"}`:                                        {"id: "},
+		`{"path":"/llm/x","cost":5,"id":"."}`:                                        {"id: "},
+		`{"path":"/llm/x","cost":5,"id":".."}`:                                       {"id: "},
 		`{"path":"/none/x","cost":0,"id":"a b","ttl":"x","method":"a b"}`:            {"path: ", "cost: ", "id: ", "ttl: ", "method: "},
 		`{"path":"/llm/x","cost":5} {}`:                                              {""},
 		`{"path":"` + strings.Repeat("/llm/", 4000) + `","cost":5}`:                  {"more than 16384 bytes"},

@@ -84,7 +84,7 @@ func (g *gate) refuseWish(x *exchange, found []string) bool {
 func (w *wish) check(g *gate, x *exchange) (found []string) {
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	if w.ID != "" && !reserve.ValidID(w.ID) {
-		add("id: must be 1 to %d letters, digits and . _ ~ -", reserve.MaxID)
+		add("id: must be 1 to %d letters, digits and . _ ~ -, and more than . or ..", reserve.MaxID)
 	}
 	if w.Method == "" {
 		w.Method = http.MethodPost
