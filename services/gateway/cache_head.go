@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,7 +23,9 @@ func (t *cacheTransport) head(p *cachePlan, req *http.Request) (*http.Response, 
 	u.said = &http.Response{StatusCode: res.StatusCode, Header: res.Header.Clone()}
 	if r, ok := u.apply(req.Context()); ok {
 		_ = res.Body.Close()
-		return p.serve(req, &r, "fwd=stale; fwd-status=200; stored; ttl="+strconv.FormatInt(seconds(r.Fresh), 10)), nil
+		out := p.serve(req, &r, "fwd=stale; fwd-status=200; stored; ttl="+strconv.FormatInt(seconds(r.Fresh), 10))
+		maps.Copy(out.Header, ownFields(res.Header, p.costHeader))
+		return out, nil
 	}
 	return p.passed(res, "fwd=miss"), nil
 }
@@ -64,6 +67,9 @@ func (u *headUpdate) apply(ctx context.Context) (r cache.Result[*storedAnswer], 
 	if live := u.load.take(); live != nil {
 		_ = live.Body.Close()
 		return r, false
+	}
+	if r.Value != nil && r.Value.each && r.Source != cache.Miss {
+		return r, false // another request's
 	}
 	return r, err == nil && r.Err == nil && r.Value.matches(u.plan.header) && r.Value.incarnation == was.Value.incarnation
 }

@@ -103,17 +103,36 @@ func (s *storedAnswer) matches(h http.Header) bool {
 	return true
 }
 
+// identifying are request headers that say on whose behalf a request is.
+var identifying = map[string]bool{
+	headerAuthorization: true, headerAPIKey: true, headerTenant: true, headerUser: true, headerApplication: true, "Cookie": true,
+}
+
+// sameCaller reports whether the request is by the one whose answer this is, as
+// far as it varies by that.
+func (s *storedAnswer) sameCaller(h http.Header) bool {
+	for i, name := range s.vary {
+		if identifying[name] && seen(h, name) != s.varyValues[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // caseless are request headers in whose values case means nothing: tags of
 // languages, content codings, charsets (RFC 9110, section 12.5).
 var caseless = map[string]bool{"Accept-Language": true, "Accept-Encoding": true, "Accept-Charset": true}
 
 // seen is a header as the service sees it, with what means nothing taken out:
-// whitespace, and case where it does not matter. Of absent and empty the first
-// is "-".
+// whitespace, and case where it does not matter. In who somebody is, nothing
+// means nothing. Of absent and empty the first is "-".
 func seen(h http.Header, name string) string {
 	values, ok := h[name]
 	if !ok {
 		return "-"
+	}
+	if identifying[name] {
+		return "," + strings.Join(values, ",")
 	}
 	var b strings.Builder
 	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {

@@ -99,10 +99,11 @@ func (l *answerLoad) load(ctx context.Context, _ string) (cache.Loaded[*storedAn
 }
 
 // likely is what to ask for where there is no answer to be confirmed: the other
-// one, if the service has said for certain which body that is.
+// one, if the service has said for certain which body that is. Another caller's
+// is never asked for: services count versions in their tags, alike for everybody.
 func (l *answerLoad) likely() *storedAnswer {
 	if l.other == nil || l.other.status != http.StatusOK || !strings.HasPrefix(l.other.header.Get("Etag"), `"`) ||
-		!l.plan.cache.purges.valid(l.plan.family.service, l.other) {
+		!l.other.sameCaller(l.plan.header) || !l.plan.cache.purges.valid(l.plan.family.service, l.other) {
 		return nil
 	}
 	return l.other
@@ -225,7 +226,7 @@ func (l *answerLoad) stored(status int, h http.Header, body []byte, since purgeP
 	p := l.plan.policy
 	s := &storedAnswer{
 		status: status, header: l.kept(h), body: body, resource: l.plan.resource, vary: p.nominated(h),
-		since: since, incarnation: incarnation, age: life.age,
+		since: since, incarnation: incarnation, age: life.age, each: life.fresh <= 0 && life.revalidate <= 0,
 	}
 	for _, name := range s.vary {
 		s.varyValues = append(s.varyValues, seen(l.plan.header, name))
@@ -298,8 +299,7 @@ func (l *answerLoad) loaded(s *storedAnswer, life shelfLife) cache.Loaded[*store
 	}
 }
 
-// unfresh is the freshness of what must be validated before each use: those who
-// wait for its load may have it.
+// unfresh is the freshness of what must be validated before each use.
 const unfresh = time.Microsecond
 
 // spread takes up to a twentieth off a long freshness, so that what was loaded

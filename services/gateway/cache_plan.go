@@ -60,7 +60,7 @@ func wantsOf(cc directives, h http.Header) wants {
 // is stale within its limits is, unless the request says how fresh it must be.
 func (w *wants) take(r *cache.Result[*storedAnswer]) bool {
 	switch {
-	case w.validated:
+	case w.validated, r.Value.each && r.Source != cache.Stale:
 		return false
 	case w.maxAge >= 0 && r.Value.age+r.Age > w.maxAge:
 		return false

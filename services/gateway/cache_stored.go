@@ -28,6 +28,8 @@ type storedAnswer struct {
 	incarnation string
 	// age is how old it was when it came.
 	age time.Duration
+	// each: the service must have been asked for each request that gets it.
+	each bool
 
 	// judged is the purges' state it was last found valid in, plus one; void is
 	// for good.
@@ -61,6 +63,7 @@ type storedHead struct {
 	Since       purgePoint  `json:"u"`
 	Incarnation string      `json:"i"`
 	Age         int64       `json:"a,omitempty"` // ns
+	Each        bool        `json:"e,omitempty"`
 }
 
 // Field values are bytes (RFC 9110, section 5.5), and JSON has text: a value is
@@ -124,7 +127,7 @@ func (storedCodec) Encode(s *storedAnswer) ([]byte, error) {
 	head, err := json.Marshal(storedHead{
 		Status: s.status, Header: asText(s.header), Host: s.resource.host, Path: s.resource.path, Query: s.resource.query,
 		Filtered: s.resource.filtered, Vary: s.vary, VaryValues: textsOf(s.varyValues), Tags: s.tags, Since: s.since,
-		Incarnation: s.incarnation, Age: int64(s.age),
+		Incarnation: s.incarnation, Age: int64(s.age), Each: s.each,
 	})
 	if err != nil {
 		return nil, err
@@ -156,6 +159,6 @@ func (storedCodec) Decode(b []byte) (*storedAnswer, error) {
 		status: h.Status, header: asBytes(h.Header), body: b[4+n:],
 		resource: resource{host: h.Host, path: h.Path, query: h.Query, filtered: h.Filtered},
 		vary:     h.Vary, varyValues: bytesOf(h.VaryValues), tags: h.Tags, since: h.Since, incarnation: h.Incarnation,
-		age: time.Duration(h.Age),
+		age: time.Duration(h.Age), each: h.Each,
 	}, nil
 }

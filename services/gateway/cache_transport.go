@@ -83,15 +83,9 @@ func (t *cacheTransport) storedOnly(x *exchange, p *cachePlan, req *http.Request
 
 // fetch answers from the store, or by a load that all who wait for the same share.
 func (t *cacheTransport) fetch(x *exchange, p *cachePlan, req *http.Request) (*http.Response, error) {
-	if r, ok := p.others(); ok {
+	if r, ok := p.unasked(req.Context()); ok {
 		x.cached = cachedAs(&r)
 		return p.serve(req, &r, hitStatus(&r)), nil
-	}
-	if p.wants.maxStale > 0 {
-		if r, ok := p.kept(req.Context()); ok && r.Fresh <= 0 && p.wants.takeStale(&r) {
-			x.cached = cachedAs(&r)
-			return p.serve(req, &r, hitStatus(&r)), nil
-		}
 	}
 	key, voided := p.key, 0
 	var other *storedAnswer // of the resource, and not for this request
@@ -117,6 +111,12 @@ func (t *cacheTransport) fetch(x *exchange, p *cachePlan, req *http.Request) (*h
 			continue
 		}
 		if r.Value.matches(p.header) {
+			if r.Value.each && r.Source != cache.Miss && r.Source != cache.Stale {
+				// Loaded for somebody else. The service must be asked for each (RFC
+				// 9111, section 5.2.2.4), since it may say no, or another thing, to
+				// whom it likes.
+				return t.pass(p, req, "fwd=stale")
+			}
 			x.cached = cachedAs(&r)
 			res := p.serve(req, &r, l.told(&r, step > 0))
 			if r.Source == cache.Miss {
@@ -127,6 +127,16 @@ func (t *cacheTransport) fetch(x *exchange, p *cachePlan, req *http.Request) (*h
 		key, other = r.Value.variant(p.key, p.header), r.Value
 	}
 	return t.pass(p, req, "fwd=bypass")
+}
+
+// unasked is an answer that will do although nothing fresh of the request's own
+// is stored: one for everybody, or what is stale, if the request says so.
+func (p *cachePlan) unasked(ctx context.Context) (r cache.Result[*storedAnswer], ok bool) {
+	if r, ok = p.others(); ok || p.wants.maxStale <= 0 {
+		return r, ok
+	}
+	r, ok = p.kept(ctx)
+	return r, ok && r.Fresh <= 0 && p.wants.takeStale(&r)
 }
 
 // errOnlyIfCached: there is no stored answer, and the request wants no other.
