@@ -15,7 +15,7 @@ type usageInput struct {
 	PageInput
 	SpanInput
 	TenantID string `query:"tenantId" doc:"Only decisions on this tenant's requests."`
-	Decision string `query:"decision" enum:"ALLOW,DENY,SHADOW" doc:"Only this decision."`
+	Decision string `query:"decision" enum:"ALLOW,DENY,SHADOW,COMMIT,RELEASE,EXPIRE" doc:"Only this decision."`
 }
 
 func (s *Service) registerUsage(api huma.API) {

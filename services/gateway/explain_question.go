@@ -21,7 +21,8 @@ type question struct {
 	APIKeyID string `json:"apiKeyId"`
 	// ByToken: the identity is one that a token proved.
 	ByToken bool `json:"byToken"`
-	// Path is as a client would send it; without one, Service alone is asked of.
+	// Path is as a client would send it, whose query decides nothing; without
+	// one, Service alone is asked of.
 	Path    string `json:"path"`
 	Method  string `json:"method"`
 	Service string `json:"service"`
@@ -101,7 +102,8 @@ func (x *explainer) askedTarget(q question) (*service, string, error) {
 		}
 		return target, "", nil
 	}
-	path, err := route.CleanPath(q.Path)
+	sent, _, _ := strings.Cut(q.Path, "?")
+	path, err := route.CleanPath(sent)
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: path: %s", errQuestion, err)
 	}

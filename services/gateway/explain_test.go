@@ -87,7 +87,7 @@ func TestExplainSaysWhyAndChargesNothing(t *testing.T) {
 	s.putRule(`{"id":"trial","mode":"shadow","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"gcra","limit":1,"window":"2m"}}`)
 	s.putOverride(`{"subject":{"kind":"tenant","value":"acme"},"metric":"m","window":"1m","limit":7}`)
 
-	out := s.explained(`{"tenantId":"acme","path":"//demo/./pay/%37"}`)
+	out := s.explained(`{"tenantId":"acme","path":"//demo/./pay/%37?of=x"}`)
 	if r := out.Request; r.Path != "/demo/pay/7" || r.Service != "demo" || r.Endpoint != "GET /demo/pay/{id}" || r.Cost != 3 {
 		t.Errorf("asked of %+v", r)
 	}

@@ -21,8 +21,11 @@ func (g *gate) commit(x *exchange, id string) bool {
 	if !g.readBody(x, &body) {
 		return false
 	}
-	if body.Cost == nil || *body.Cost < 0 || *body.Cost > maxReserved(nil) {
-		return g.refuseWish(x, []string{"cost: must be there: a whole number of units, from 0 on"})
+	switch {
+	case body.Cost == nil:
+		return g.refuseWish(x, []string{"cost: must be there: how many units the work cost"})
+	case *body.Cost < 0 || *body.Cost > maxReserved(nil):
+		return g.refuseWish(x, []string{fmt.Sprintf("cost: must be a whole number of units from 0 to %d", maxReserved(nil))})
 	}
 	r, repeated, err := g.book.Commit(context.Background(), x.who.tenant, id, *body.Cost)
 	return g.ended(x, id, reservationCommitted, r, repeated, err)

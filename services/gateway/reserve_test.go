@@ -324,7 +324,7 @@ func TestBadWishesAreRefusedByName(t *testing.T) {
 	}
 	r.send(0, "POST", "", chat("a", 10)).is(t, 201)
 	for body, want := range map[string]string{
-		``: "JSON object", `{}`: "cost: ", `{"cost":-1}`: "cost: ", `{"cost":1.5}`: "cost: ", `{"cost":101}`: "cost: must be at most 100, the service's maxCost",
+		``: "JSON object", `{}`: "cost: must be there", `{"cost":-1}`: "cost: must be a whole number of units from 0", `{"cost":1.5}`: "cost: ", `{"cost":101}`: "cost: must be at most 100, the service's maxCost",
 		`{"cost":9007199254740993}`: "cost: ", `{"units":5}`: "units: is not a field here",
 	} {
 		if a := r.send(0, "POST", "/a/commit", body); a.StatusCode != 400 || !strings.Contains(a.problem(t).Detail, want) {

@@ -25,6 +25,11 @@ const (
 	DecisionExpire  = "EXPIRE"
 )
 
+// Decisions are all of them.
+func Decisions() []string {
+	return []string{DecisionAllow, DecisionDeny, DecisionShadow, DecisionCommit, DecisionRelease, DecisionExpire}
+}
+
 // Algorithms as events name them; an open vocabulary.
 const (
 	AlgoFixedWindow    = "FIXED_WINDOW"

@@ -93,7 +93,7 @@ func TestConnectionMistakesAreNamed(t *testing.T) {
 		"overrides delete --token t":                                 "give the ID of an override, or several",
 		"overrides set tenant --metric m --token t":                  "give KIND and VALUE",
 		"keys revoke --token t":                                      "give the ID of a key, or several",
-		"usage --decision ALLOWED --token t":                         `--decision must be ALLOW, DENY or SHADOW, not "ALLOWED"`,
+		"usage --decision ALLOWED --token t":                         `--decision must be one of ALLOW, DENY, SHADOW, COMMIT, RELEASE, EXPIRE, not "ALLOWED"`,
 		"usage --from yesterday --token t":                           "--from must be RFC 3339, such as 2026-07-23T00:00:00Z",
 		"usage --to 2026-07-23 --token t":                            "--to must be RFC 3339",
 		"rules aply":                                                 `unknown command "aply" for sluice rules: did you mean apply?`,

@@ -40,7 +40,7 @@ func usageCommand() *cobra.Command {
 	}
 	c.addFlags(cmd)
 	values["tenantId"] = cmd.Flags().String("tenant", "", "only this tenant's requests")
-	values["decision"] = cmd.Flags().String("decision", "", "only this decision: ALLOW, DENY or SHADOW")
+	values["decision"] = cmd.Flags().String("decision", "", "only this decision: "+strings.Join(usage.Decisions(), ", "))
 	values["from"] = cmd.Flags().String("from", "", "from this time on (RFC 3339)")
 	values["to"] = cmd.Flags().String("to", "", "before this time (RFC 3339)")
 	cmd.Flags().IntVar(&limit, "limit", 100, "how many at most")
@@ -59,8 +59,8 @@ func usageQuery(values map[string]*string) (url.Values, error) {
 	}
 	if given := query.Get("decision"); given != "" {
 		decision := strings.ToUpper(given)
-		if !slices.Contains([]string{usage.DecisionAllow, usage.DecisionDeny, usage.DecisionShadow}, decision) {
-			return nil, fmt.Errorf("--decision must be ALLOW, DENY or SHADOW, not %q", given)
+		if !slices.Contains(usage.Decisions(), decision) {
+			return nil, fmt.Errorf("--decision must be one of %s, not %q", strings.Join(usage.Decisions(), ", "), given)
 		}
 		query.Set("decision", decision)
 	}

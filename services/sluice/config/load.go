@@ -18,6 +18,7 @@ var OtherEnv = map[string]string{
 	"SLUICE_CONFIG":    "the YAML file, as --config",
 	"SLUICE_URL":       "the control plane that client commands talk to",
 	"SLUICE_ADMIN_URL": "the gateway's admin port that sluice explain asks",
+	"SLUICE_GATEWAY":   "the gateway that sluice cache warm asks",
 	"SLUICE_TOKEN":     "the bearer token of client commands",
 	"SLUICE_CACHE_DIR": "where development servers are downloaded to",
 	"SLUICE_TEST_":     "servers given to the tests",

@@ -141,7 +141,7 @@ func TestErrorsNameTheKeyAndWhatWouldBeRight(t *testing.T) {
 
 func TestVariablesThatAreNoKeysArePassedOver(t *testing.T) {
 	t.Parallel()
-	load(t, Options{Environ: []string{"SLUICE_TEST_POSTGRES_URL=x", "SLUICE_URL=x", "SLUICE_TOKEN=x", "SLUICE_CONFIG=x", "SLUICE_CACHE_DIR=x", "HOME=/root"}})
+	load(t, Options{Environ: []string{"SLUICE_TEST_POSTGRES_URL=x", "SLUICE_URL=x", "SLUICE_ADMIN_URL=x", "SLUICE_GATEWAY=x", "SLUICE_TOKEN=x", "SLUICE_CONFIG=x", "SLUICE_CACHE_DIR=x", "HOME=/root"}})
 }
 
 func TestErrorsKeepSecrets(t *testing.T) {
