@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/schemas/events/purges"
 )
 
@@ -83,13 +84,20 @@ func (in *NewPurge) reaches(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return fmt.Errorf("read catalog: %w", err)
 	}
-	if in.URL != "" && !strings.HasPrefix(in.URL, under) {
+	if in.URL != "" && !strings.HasPrefix(in.path()+"/", under) {
 		return invalid(FieldError{"body", "url", fmt.Sprintf("must lie under the prefix of the service, %s", under)})
 	}
 	if in.Prefix != "" && !strings.HasPrefix(in.Prefix, under) && !strings.HasPrefix(under, in.Prefix) {
 		return invalid(FieldError{"body", "prefix", fmt.Sprintf("must lie under the prefix of the service, %s", under)})
 	}
 	return nil
+}
+
+// path is the URL's as requests are matched by, empty where there is none.
+func (in *NewPurge) path() string {
+	path, _, _ := strings.Cut(in.URL, "?")
+	clean, _ := route.CleanPath(path)
+	return clean
 }
 
 // retiredAtOnce bounds what one purge cleans up; each makes one, so that there
@@ -143,6 +151,13 @@ func (in *NewPurge) check() []FieldError {
 	}
 	if strings.Contains(in.Prefix, "?") {
 		add("prefix", "must be the beginning of a path, without a query")
+	}
+	if in.URL != "" && in.path() == "" {
+		add("url", "must be a path that begins with /, with two hexadecimal digits behind each %")
+	}
+	// Answers are stored under clean paths: another spelling would reach none.
+	if clean, err := route.CleanPath(in.Prefix); in.Prefix != "" && (err != nil || clean != in.Prefix) {
+		add("prefix", "must be spelt as a clean path: without . and .. segments, and escaped, in capitals, where it must be alone")
 	}
 	if in.Tag != "" && (len(in.Tag) > maxPurgeTag || strings.ContainsAny(in.Tag, ", \t")) {
 		add("tag", fmt.Sprintf("must be one tag of at most %d bytes, without comma or space", maxPurgeTag))

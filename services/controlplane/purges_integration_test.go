@@ -65,6 +65,15 @@ func TestPurgesAreRefusedByName(t *testing.T) {
 		`{"service":"demo","url":"http://a/b"}`:            "url",
 		`{"service":"demo","url":"/a#b"}`:                  "url",
 		`{"service":"demo","url":"/dmeo/a"}`:               "url",
+		`{"service":"demo","url":"/demo/../dmeo/a"}`:       "url",
+		`{"service":"demo","url":"/demo/%2e%2e/dmeo/a"}`:   "url",
+		`{"service":"demo","url":"/demo/a%zz"}`:            "url",
+		`{"service":"demo","url":"/demox?a"}`:              "url",
+		`{"service":"demo","url":"/Demo/a"}`:               "url",
+		`{"service":"demo","prefix":"/demo/a%c3"}`:         "prefix",
+		`{"service":"demo","prefix":"/demo/%7Euser/"}`:     "prefix",
+		`{"service":"demo","prefix":"/demo/../dmeo/"}`:     "prefix",
+		`{"service":"demo","prefix":"/demo/%"}`:            "prefix",
 		`{"service":"demo","prefix":"/dmeo"}`:              "prefix",
 		`{"service":"demo","prefix":"a"}`:                  "prefix",
 		`{"service":"demo","prefix":"/a?b"}`:               "prefix",
@@ -82,6 +91,19 @@ func TestPurgesAreRefusedByName(t *testing.T) {
 	}
 	if n := w.count(t, `SELECT count(*) FROM purges`); n != 0 {
 		t.Errorf("%d rows were written", n)
+	}
+}
+
+// Whatever spelling of a path a client may ask for, it can be purged by.
+func TestPurgesBySpellingsOfAPath(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.must(t, 201, request{method: "POST", path: "/v1/services", body: goodService})
+	for _, body := range []string{
+		`{"service":"demo","url":"/demo"}`, `{"service":"demo","url":"/demo?a=/../b"}`, `{"service":"demo","url":"/dem%6F/a"}`, `{"service":"demo","url":"//demo//a"}`,
+		`{"service":"demo","url":"/x/../demo/a"}`, `{"service":"demo","prefix":"/demo"}`, `{"service":"demo","prefix":"/demo/caf%C3"}`, `{"service":"demo","prefix":"/"}`,
+	} {
+		w.must(t, 202, request{method: "POST", path: "/v1/purges", body: body})
 	}
 }
 
