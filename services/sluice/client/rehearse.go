@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
 	"github.com/sluice-platform/sluice/services/gateway"
 	"github.com/sluice-platform/sluice/services/sluice/config"
@@ -92,6 +93,8 @@ func (f *rehearseFlags) check() error {
 	switch {
 	case f.route == "":
 		return errors.New("--route must name a service, or 'SERVICE METHOD /pattern'")
+	case f.rate == 0:
+		return fmt.Errorf("--rate must be given: reads a second, of all keys together, above 0 and at most %d", rehearsal.MaxRate)
 	case !(f.rate > 0 && f.rate <= rehearsal.MaxRate): // NaN is neither
 		return fmt.Errorf("--rate must be above 0 and at most %d, not %g", rehearsal.MaxRate, f.rate)
 	case f.nodes < 2 || f.nodes > 64:
@@ -126,6 +129,9 @@ func (f *rehearseFlags) run(cmd *cobra.Command, c *connection) error {
 	}
 	route, err := f.routeOf(ctx, c)
 	if err != nil {
+		return couldNot(err)
+	}
+	if err := stand.reach(ctx); err != nil {
 		return couldNot(err)
 	}
 	keys, err := f.keys(ctx, c, stand, route, cmd)
@@ -183,6 +189,19 @@ func (f *rehearseFlags) stand() (*stand, error) {
 		return nil, errors.New("no Redis to rehearse on: give the gateway's configuration (--config, or redis.cache.addr in the environment), or --redis")
 	}
 	return s, nil
+}
+
+// reach asks the Redis to rehearse on: it is no use to say what else is missing
+// while there is none.
+func (s *stand) reach(ctx context.Context) error {
+	o := *s.redis
+	cache.ConfigureRedis(&o, time.Second)
+	client := redis.NewUniversalClient(&o)
+	defer client.Close()
+	if err := client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("reach the Redis to rehearse on (--redis, else redis.cache): %w", err)
+	}
+	return nil
 }
 
 // rehearse plays, and tells of each run when it ends.

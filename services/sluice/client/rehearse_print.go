@@ -212,7 +212,7 @@ func printProposal(w io.Writer, p *rehearsal.Proposal, c *catalog.Cache, r *cach
 func plainFields(v any) (fields map[string]any, err error) {
 	data, err := json.Marshal(v)
 	if err == nil {
-		err = json.Unmarshal(data, &fields)
+		err = yaml.Unmarshal(data, &fields) // JSON is YAML, whose whole numbers stay whole
 	}
 	if err != nil {
 		return nil, fmt.Errorf("print the setting: %w", err)

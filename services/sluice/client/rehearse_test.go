@@ -30,25 +30,25 @@ func TestMistakesOfRehearseAreNamed(t *testing.T) {
 	t.Cleanup(plane.Close)
 	const shop = "--route shop --rate 5 "
 	for args, says := range map[string]string{
-		"":                                     "--route must name a service",
-		"--route shop":                         "--rate must be above 0 and at most 50000, not 0",
-		"--route shop --rate NaN":              "--rate must be above 0",
-		"--route shop --rate many":             "invalid argument",
-		"surplus " + shop:                      "unknown command",
-		"--frob":                               "unknown flag",
-		shop + "--nodes 1":                     "--nodes must be 2 to 64, not 1",
-		shop + "--duration 2h":                 "--duration must be 1s to 1h, not 2h",
-		shop + "--speed-up 0.5":                "--speed-up must be at least 1, or 0",
-		shop + "--slow-by 0":                   "--slow-by must be 1 to 1000",
-		shop + "--source-latency 2m":           "--source-latency must be up to 1m",
-		shop + "--output xml":                  "--output must be table or json",
-		shop + "--top 0":                       "--top must be at least 1",
-		shop + "--scenario flood":              `--scenario must be one of [expiry `,
-		shop + "--redis http://u:hunter@h":     "--redis must be redis://",
-		shop:                                   "no Redis to rehearse on",
-		shop + "--config /nowhere.yaml":        "/nowhere.yaml",
-		shop + "--redis redis://h --paths /no": "/no",
-		shop + "--redis redis://h --paths -":   "no stored answer tells how long a load takes",
+		"":                                 "--route must name a service",
+		"--route shop":                     "--rate must be given: reads a second",
+		"--route shop --rate -1":           "--rate must be above 0 and at most 50000, not -1",
+		"--route shop --rate NaN":          "--rate must be above 0",
+		"--route shop --rate many":         "invalid argument",
+		"surplus " + shop:                  "unknown command",
+		"--frob":                           "unknown flag",
+		shop + "--nodes 1":                 "--nodes must be 2 to 64, not 1",
+		shop + "--duration 2h":             "--duration must be 1s to 1h, not 2h",
+		shop + "--speed-up 0.5":            "--speed-up must be at least 1, or 0",
+		shop + "--slow-by 0":               "--slow-by must be 1 to 1000",
+		shop + "--source-latency 2m":       "--source-latency must be up to 1m",
+		shop + "--output xml":              "--output must be table or json",
+		shop + "--top 0":                   "--top must be at least 1",
+		shop + "--scenario flood":          `--scenario must be one of [expiry `,
+		shop + "--redis http://u:hunter@h": "--redis must be redis://",
+		shop:                               "no Redis to rehearse on",
+		shop + "--config /nowhere.yaml":    "/nowhere.yaml",
+		shop + "--redis redis://127.0.0.1:1 --paths -":            "reach the Redis to rehearse on (--redis, else redis.cache): ",
 		"--route bank --rate 5 --redis redis://h --paths -":       `read service "bank" of --route`,
 		"--route=shop\x00GET\x00/x --rate 5 --redis redis://h":    `service shop has no endpoint "GET /x"`,
 		"--route shop --rate 5 --redis redis://127.0.0.1:1 -p 1s": "unknown shorthand flag",
@@ -146,12 +146,13 @@ func TestKeysOfARehearsal(t *testing.T) {
 func TestProposedSetting(t *testing.T) {
 	t.Parallel()
 	r := shopRoute("GET /shop/item/{id}")
+	r.cache.MaxObjectBytes = 1 << 20
 	p := &rehearsal.Proposal{StaleWhileRevalidate: 10 * time.Second, StaleIfError: 10 * time.Minute, Why: []string{"readers waited"}}
 	var out bytes.Buffer
 	if err := printProposal(&out, p, r.proposed(p), r); err != nil {
 		t.Fatal(err)
 	}
-	holds(t, out.String(), "# readers waited\n", "endpoints:\n", "pattern: GET /shop/item/{id}\n", "enabled: true\n", "staleIfError: 10m\n", "staleWhileRevalidate: 10s\n", "ttl: 60s\n")
+	holds(t, out.String(), "# readers waited\n", "endpoints:\n", "pattern: GET /shop/item/{id}\n", "enabled: true\n", "maxObjectBytes: 1048576\n", "staleIfError: 10m\n", "staleWhileRevalidate: 10s\n", "ttl: 60s\n")
 	off := &cachedRoute{}
 	if got := off.proposed(&rehearsal.Proposal{On: true, TTL: time.Minute}); !got.Enabled || got.TTL != "1m" {
 		t.Errorf("%+v", got)
