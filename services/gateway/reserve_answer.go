@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -43,6 +44,7 @@ func appendReservation(b []byte, r *reserve.Reservation) []byte {
 	b = appendOptional(b, `,"endpoint":`, r.Endpoint)
 	b = appendOptional(b, `,"method":`, r.Method)
 	if r.At != 0 {
+		b = appendMetrics(b, r.Charges)
 		b = appendTime(b, `,"reservedAt":"`, r.ReservedAt())
 		b = appendTime(b, `,"expiresAt":"`, r.ExpiresAt())
 	}
@@ -50,6 +52,23 @@ func appendReservation(b []byte, r *reserve.Reservation) []byte {
 		b = appendTime(b, `,"endedAt":"`, r.EndedAt)
 	}
 	return append(b, '}', '\n')
+}
+
+// appendMetrics says what the units are counted as: none where no rule that
+// enforces asks for any, as of a path that was misspelt.
+func appendMetrics(b []byte, charges []reserve.Charge) []byte {
+	b = append(b, `,"metrics":[`...)
+	for i := range charges {
+		c := &charges[i]
+		if c.Shadow || slices.ContainsFunc(charges[:i], func(d reserve.Charge) bool { return !d.Shadow && d.Metric == c.Metric }) {
+			continue
+		}
+		if b[len(b)-1] != '[' {
+			b = append(b, ',')
+		}
+		b = appendString(b, c.Metric)
+	}
+	return append(b, ']')
 }
 
 func appendTime(b []byte, name string, t time.Time) []byte {

@@ -38,6 +38,7 @@ func TestReservationsAreHandedIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	servertest.Run(t, "store", s.counters.store.Run)
+	servertest.Eventually(t, 10*time.Second, "the quotas to be known as whole", s.counters.store.Whole)
 	c := limit.Counter{Key: "{t:acme}:t::m:fixed:60", Algorithm: limit.FixedWindow, Limit: 100, Window: time.Minute, Cost: 10}
 	r := reserve.Record{ID: "a", Tenant: "acme", Cost: 10, MaxCost: 100, Charges: []reserve.Charge{{Rule: "r", Metric: "m"}}}
 	if _, err := s.gate.book.Reserve(t.Context(), r, time.Hour, []limit.Counter{c}, func(reserve.Made) {}); err != nil {

@@ -117,6 +117,7 @@ func (r *reserving) send(gate int, method, path, body string, headers ...string)
 // reserved is what a reservation's own answer says.
 type reserved struct {
 	ID, State, Service, Endpoint, Method string
+	Metrics                              []string
 	Reserved                             int64
 	Committed                            *int64
 	ReservedAt, ExpiresAt, EndedAt       time.Time
@@ -173,7 +174,7 @@ func TestReserveThenCommit(t *testing.T) {
 	r.putRule(callsRate)
 	a := r.send(0, "POST", "", chat("job-1", 90), "X-User-Id", "u1")
 	got := a.is(t, http.StatusCreated)
-	if got.State != "reserved" || got.Reserved != 90 || got.Endpoint != "/llm/v1/chat" || got.Method != "POST" || got.ExpiresAt != noon.Add(time.Minute) || got.Committed != nil {
+	if got.State != "reserved" || got.Reserved != 90 || got.Endpoint != "/llm/v1/chat" || got.Method != "POST" || strings.Join(got.Metrics, ",") != "calls,tokens" || got.ExpiresAt != noon.Add(time.Minute) || got.Committed != nil {
 		t.Errorf("%+v", got)
 	}
 	if a.Header.Get("Location") != reservationsPath+"/job-1" || a.Header.Get("Ratelimit") != `"calls";r=99;t=3600, "tokens";r=910;t=1425600` {
