@@ -97,6 +97,54 @@ func TestWhoeverDiesAtTheEnd(t *testing.T) {
 	}
 }
 
+// Who dies on the way of a reservation that has long to go leaves nothing untold
+// for as long: what was lost and comes back by its totals would lack the step.
+func TestWhatWhoeverDiedDidIsToldSoon(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{pointIntent, pointOthers, pointCharged, pointShadows, pointTold, pointNoted, pointEnded, pointFollowed, pointEndTold} {
+		b := newBench(t)
+		shadow := b.quota(100)
+		shadow.Key = "{t:acme}:t::s:quota-shadow"
+		w := wish{id: "a", cost: 10, counters: []limit.Counter{b.quota(100), shadow}, shadow: map[int]bool{1: true}, ttl: time.Hour}
+		b.dieAt(0, point)
+		_, err := b.reserve(0, w)
+		if err == nil {
+			_, _, err = b.books[0].Commit(t.Context(), acme, "a", 4)
+		}
+		if !errors.Is(err, errDied) {
+			t.Fatalf("%s: %v", point, err)
+		}
+		b.wait(untold)
+		for range 2 { // the second finds nothing to do
+			if n := b.sweep(1); n != 0 {
+				t.Errorf("%s: %d expired", point, n)
+			}
+		}
+		used, shadows, steps, due := int64(10), int64(10), 1, int64(1)
+		switch point {
+		case pointIntent, pointOthers:
+			used, shadows, steps = 0, 0, 0
+		case pointCharged:
+			shadows = 0
+		case pointEnded, pointFollowed, pointEndTold:
+			used, shadows, steps, due = 4, 4, 2, 0
+		}
+		b.check(point, w.counters, used, shadows)
+		if b.tolds("m0") != used || b.tolds("m1") != shadows || len(b.told) != steps || b.due() != due {
+			t.Errorf("%s: %d and %d units in %d steps, %d due", point, b.tolds("m0"), b.tolds("m1"), len(b.told), b.due())
+		}
+		b.wait(time.Hour)
+		b.sweep(1)
+		if due == 1 {
+			used, shadows = 0, 0
+		}
+		b.check(point+", due", w.counters, used, shadows)
+		if b.tolds("m0") != used || b.tolds("m1") != shadows || b.due() != 0 {
+			t.Errorf("%s, due: %d and %d units, %d due", point, b.tolds("m0"), b.tolds("m1"), b.due())
+		}
+	}
+}
+
 // A sweep that dies is followed by another one.
 func TestWhoeverDiesSweeping(t *testing.T) {
 	t.Parallel()

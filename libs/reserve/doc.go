@@ -15,7 +15,7 @@
 //	  └─release─▶ 4 void          └─sweep────▶ 3 expired
 //
 // Before the charge an attempt writes its record and a place in the index of what
-// falls due; its name is the time by the store's clock, which is also when its
+// is to be looked at; its name is the time by the store's clock, which is also when its
 // units count. At the due time whoever sweeps finds every attempt: the one that
 // was charged and nobody brought to an end is given back, the others are
 // forgotten.
@@ -31,6 +31,8 @@
 //   - Each step is applied in the store first, then told (Options.Tell, with what
 //     identifies it the same whoever tells), and then taken out of the index. Who
 //     dies in between leaves it there, and a repeat or the sweep does the rest.
+//   - No step stays untold for long (10 s), though what it is of may be due in a day:
+//     counters that are lost come back by totals, the step by its event.
 //   - An attempt charges nothing once it is due, by the store's clock; whoever
 //     finds it later may take for granted that no charge is to come.
 //   - A corrected amount belongs to the period, and the window, of the attempt.

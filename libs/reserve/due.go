@@ -9,6 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// untold is how long a step that was taken may stay untold, by whoever died before
+// it was: counters that were lost after that come back by their totals, and the
+// step would not come back with them. A step that is begun puts the attempt so far
+// ahead in the index, and at its due time once it is told.
+const untold = 10 * time.Second
+
 func (b *Book) addDue(ctx context.Context, pipe redis.Pipeliner, e entry, at int64) {
 	pipe.ZAdd(ctx, b.o.KeyPrefix+e.shard(), redis.Z{Score: float64(at), Member: e.String()})
 }
@@ -75,15 +81,30 @@ func (b *Book) due(ctx context.Context, most int64) (found, error) {
 	return f, nil
 }
 
+// move has an attempt looked at at another time, µs, as long as it is in the
+// index.
+func (b *Book) move(ctx context.Context, pipe redis.Cmdable, e entry, at int64) *redis.IntCmd {
+	return pipe.ZAddArgs(ctx, b.o.KeyPrefix+e.shard(), redis.ZAddArgs{XX: true, Members: []redis.Z{{Score: float64(at), Member: e.String()}}})
+}
+
+// begin has an attempt looked at soon, should whoever takes a step of it now die.
+func (b *Book) begin(ctx context.Context, e entry, now, until int64) error {
+	soon := now + untold.Microseconds()
+	if soon >= until {
+		return nil
+	}
+	if err := b.move(ctx, b.o.Client, e, soon).Err(); err != nil {
+		return fmt.Errorf("begin a step of reservation %s: %w", e.id, unavailable(err))
+	}
+	return nil
+}
+
 // postponed is when what could not be brought to its end is looked at again: it
 // must not keep others from their turn.
 const postponed = time.Minute
 
-func (b *Book) postpone(ctx context.Context, e entry, now int64) error {
-	err := b.o.Client.ZAddArgs(ctx, b.o.KeyPrefix+e.shard(), redis.ZAddArgs{
-		XX: true, Members: []redis.Z{{Score: float64(now + postponed.Microseconds()), Member: e.String()}},
-	}).Err()
-	if err != nil {
+func (b *Book) postpone(ctx context.Context, e entry, at int64) error {
+	if err := b.move(ctx, b.o.Client, e, at).Err(); err != nil {
 		return fmt.Errorf("postpone reservation %s: %w", e.id, unavailable(err))
 	}
 	return nil

@@ -91,6 +91,9 @@ func (b *Book) end(ctx context.Context, st *standing, r Reservation, s State, co
 	}
 	ended := r
 	ended.State, ended.Committed, ended.EndedAt = s, cost, time.UnixMicro(st.now).UTC()
+	if err := b.begin(ctx, entry{n, r.At}, st.now, r.Until); err != nil {
+		return r, err
+	}
 	h := hearing(r.Record)
 	deciding, _ := split(b.o.Client, r.Record)
 	err := b.correct(ctx, ended, []redisstore.Step{

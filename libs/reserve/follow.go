@@ -104,11 +104,41 @@ func (h *heard) uncharged() (places []int) {
 // hearOf finds out whether a shadow rule's counter, which cannot be corrected, was
 // corrected before or never charged.
 func (b *Book) hearOf(ctx context.Context, f *follower, h *heard) error {
+	number, err := b.followerNumber(ctx, f)
+	h.never[f.places[0]] = number != strconv.Itoa(followerEnded)
+	return err
+}
+
+// followerNumber is empty for none.
+func (b *Book) followerNumber(ctx context.Context, f *follower) (string, error) {
 	text, err := b.o.Client.Get(ctx, b.o.KeyPrefix+f.key).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("look at %s: %w", f.key, unavailable(err))
+		return "", fmt.Errorf("look at %s: %w", f.key, unavailable(err))
 	}
-	h.never[f.places[0]] = text != strconv.Itoa(followerEnded)
+	return text, nil
+}
+
+// closeShadows finds out which shadow rules were charged, and has the others stay
+// as they are: the charge is told without them.
+func (b *Book) closeShadows(ctx context.Context, r *Record, h *heard) error {
+	_, followers := split(b.o.Client, r)
+	for i := range followers {
+		f := &followers[i]
+		if !f.shadow {
+			continue
+		}
+		_, err := b.o.Store.Advance(ctx, redisstore.Advance{
+			Steps: []redisstore.Step{{Key: f.key, To: followerNever}}, At: r.ReservedAt(),
+		})
+		if err != nil && !errors.Is(err, redisstore.ErrAdvanced) {
+			return err
+		}
+		number, err := b.followerNumber(ctx, f)
+		if err != nil {
+			return err
+		}
+		h.never[f.places[0]] = number == strconv.Itoa(followerNever)
+	}
 	return nil
 }
 

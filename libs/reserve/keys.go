@@ -97,6 +97,7 @@ type follower struct {
 const (
 	followerCharged = 1
 	followerEnded   = 2
+	followerNever   = 3 // a shadow rule's, told of as not charged
 )
 
 // split tells the charges that the tenant's slot decides from those that follow.

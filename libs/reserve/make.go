@@ -108,7 +108,7 @@ func (b *Book) attempt(ctx context.Context, r Record, counters []limit.Counter, 
 	if err := b.die(pointTold); err != nil {
 		return Made{}, err
 	}
-	b.noteTold(ctx, e.name)
+	b.noteTold(ctx, e, r.Until)
 	return out, b.die(pointNoted)
 }
 
@@ -134,7 +134,7 @@ func (b *Book) intend(ctx context.Context, e entry, r *Record) error {
 	pipe := b.o.Client.Pipeline()
 	first := pipe.HSetNX(ctx, p+e.records(), field(e.attempt), r.encode())
 	pipe.ExpireAt(ctx, p+e.records(), r.ExpiresAt().Add(keepOpen))
-	b.addDue(ctx, pipe, e, r.Until)
+	b.addDue(ctx, pipe, e, min(r.Until, r.At+untold.Microseconds()))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("write reservation %s: %w", e.id, unavailable(err))
 	}
@@ -165,10 +165,14 @@ func (b *Book) withdrawn(ctx context.Context, e entry, out Made, err error) (Mad
 	return out, nil
 }
 
-// noteTold notes that the charge was told of. Where it is not noted, whoever ends
-// the reservation tells it once more.
-func (b *Book) noteTold(ctx context.Context, n name) {
-	if err := b.o.Client.HSet(ctx, b.o.KeyPrefix+n.records(), toldField, 1).Err(); err != nil {
+// noteTold notes that the charge was told of: there is nothing to be done before it
+// is due. Where it is not noted, a sweep, or whoever ends the reservation, tells it
+// once more.
+func (b *Book) noteTold(ctx context.Context, e entry, until int64) {
+	pipe := b.o.Client.Pipeline()
+	pipe.HSet(ctx, b.o.KeyPrefix+e.records(), toldField, 1)
+	b.move(ctx, pipe, e, until)
+	if _, err := pipe.Exec(ctx); err != nil {
 		b.o.Log.DebugContext(ctx, "what was told of a reservation is not noted", "cause", err)
 	}
 }

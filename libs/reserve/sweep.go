@@ -42,7 +42,7 @@ func (b *Book) Sweep(ctx context.Context) (expired int, lag time.Duration, err e
 			return expired, lag, err
 		case err != nil:
 			b.o.Log.ErrorContext(ctx, "a reservation that is due cannot be ended; it is tried again in a minute", "id", e.id, "error", err)
-			if err := b.postpone(ctx, e, f.now); err != nil {
+			if err := b.postpone(ctx, e, f.now+postponed.Microseconds()); err != nil {
 				return expired, lag, err
 			}
 		case did:
@@ -63,7 +63,7 @@ func (b *Book) expire(ctx context.Context, e entry) (did bool, err error) {
 		return false, b.dropDue(ctx, e) // forgotten, or lost its record with its numbers
 	}
 	if st.now < st.record.Until {
-		return false, nil // by the clock of its counters it is not due yet
+		return false, b.catchUp(ctx, e, &st)
 	}
 	if st.attempt != e.attempt {
 		if err := b.block(ctx, st.record, st.now); err != nil {
@@ -80,4 +80,24 @@ func (b *Book) expire(ctx context.Context, e entry) (did bool, err error) {
 		return false, nil // the next look sees what it has come to
 	}
 	return err == nil, err
+}
+
+// catchUp tells, of an attempt that is not due yet, what whoever took its steps did
+// not come to tell. One that is not charged still may be.
+func (b *Book) catchUp(ctx context.Context, e entry, st *standing) error {
+	r, _ := st.reservation(e.name)
+	switch {
+	case st.attempt != e.attempt:
+	case r.State.Ended():
+		return b.complete(ctx, st, r, hearing(r.Record))
+	case !st.told:
+		h := hearing(r.Record)
+		if err := b.closeShadows(ctx, r.Record, h); err != nil {
+			return err
+		}
+		b.o.Tell(chargeNews(r, h))
+		b.noteTold(ctx, e, r.Until)
+		return nil
+	}
+	return b.postpone(ctx, e, st.record.Until)
 }
