@@ -69,12 +69,12 @@ func TestRehearsalBesideARunningStack(t *testing.T) {
 	if keys := report.Runs[0].Keys; len(keys) != 2 || keys[0].Key != g.addr+"/svc/a" || keys[1].Key != g.addr+"/svc/b?x=1" || report.SpeedUp < 100 {
 		t.Errorf("not what is stored: %+v, sped up %g times", keys, report.SpeedUp)
 	}
-	if len(report.Stampeded["none"]) == 0 || len(report.Stampeded["today"]) != 0 || !strings.Contains(progress.String(), "left out: 1 that are of other routes") {
+	if len(report.Stampeded["plain"]) == 0 || len(report.Stampeded["today"]) != 0 || !strings.Contains(progress.String(), "left out: 1 that are of other routes") {
 		t.Errorf("stampeded %v\n%s", report.Stampeded, progress)
 	}
 
 	cmd, out, progress = s.rehearsing("/raw/c\n", "--route", "raw", "--duration", "3s", "--scenario", "expiry")
-	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out.String(), "ttl: 1m") || !strings.Contains(progress.String(), "1 of 1 keys stampeded with the settings of today, such as /raw/c") {
+	if _ = cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out.String(), "ttl: 1m") || !strings.Contains(out.String(), "1 of 1 keys stampeded, not cached: /raw/c") || !strings.Contains(progress.String(), "1 of 1 keys stampeded with the settings of today, such as /raw/c") {
 		t.Errorf("a route that is not cached: exit %d\n%s%s", cmd.ProcessState.ExitCode(), out, progress)
 	}
 

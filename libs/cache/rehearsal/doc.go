@@ -1,5 +1,5 @@
 // Package rehearsal plays the days on which a cache is tried, on a copy of its keys, and says which of them would have
-// stampeded, with the settings of today, without protection, and with those that it proposes.
+// stampeded, with the settings of today, with a plain cache that coalesces nothing, and with those that it proposes.
 //
 //	r, err := rehearsal.New(rehearsal.Plan{Redis: options, Rate: 2000, Keys: keys})
 //	report, err := r.Run(ctx)
@@ -17,7 +17,7 @@
 //   - Nothing of the deployment is read or changed: every key in Redis is under a prefix of this rehearsal alone, and
 //     expires by itself within minutes. Run deletes them all before it returns, however it ends.
 //   - The source of the deployment is never asked.
-//   - Without protection nothing goes to Redis: that cache is in this process, shared by the nodes.
+//   - The plain cache has nothing in Redis: it is in this process, shared by the nodes.
 //   - A read's time counts from when it was due. One that a run's end cut off counts with the time it had waited.
 //
 // Fed by sluice cache rehearse, and by programs of others that know their keys.

@@ -71,7 +71,7 @@ func (p *Plan) Runs() (n int) {
 	if scenarios == nil {
 		scenarios = Scenarios()
 	}
-	for _, by := range []Protection{None, Today, Proposed} {
+	for _, by := range []Protection{Plain, Today, Proposed} {
 		for _, s := range scenarios {
 			if s.tries(by) {
 				n++

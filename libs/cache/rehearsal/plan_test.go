@@ -65,7 +65,7 @@ func TestSpeedingUp(t *testing.T) {
 		{"timers too", Settings{TTL: time.Second}, time.Millisecond, Today, Settings{TTL: shortest}},
 		{"stale limits are not sped up, but bounded", long.Settings, time.Second, Today, Settings{TTL: 75 * time.Second, StaleWhileRevalidate: 30 * time.Second, StaleIfError: longest}},
 		{"what is not cached stays so", Settings{Off: true}, time.Second, Today, Settings{Off: true}},
-		{"but beside a cache alone", Settings{Off: true}, 10 * time.Millisecond, None, Settings{TTL: 1250 * time.Millisecond}},
+		{"but beside a cache alone", Settings{Off: true}, 10 * time.Millisecond, Plain, Settings{TTL: 1250 * time.Millisecond}},
 	} {
 		if got := p.rehearsed(c.of, c.took, c.by); got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
@@ -108,7 +108,7 @@ func TestWhatIsProposed(t *testing.T) {
 		{"redis away is not its affair", Settings{TTL: time.Minute}, RedisCut, KeyResult{WaitersP99: 2100}, nil},
 		{"readers get errors", Settings{TTL: time.Minute}, FailingSource, KeyResult{Errors: 1}, &Proposal{StaleIfError: outage}},
 		{"for ten minutes they do not", Settings{TTL: time.Minute, StaleIfError: outage}, FailingSource, KeyResult{Errors: 1}, nil},
-		{"not cached", Settings{Off: true}, Expiry, KeyResult{WaitersP99: 3}, &Proposal{On: true, TTL: time.Minute, StaleWhileRevalidate: 10 * time.Second}},
+		{"not cached", Settings{Off: true}, Expiry, KeyResult{NotCached: true, PeakLoads: 4}, &Proposal{On: true, TTL: time.Minute, StaleWhileRevalidate: 10 * time.Second}},
 	} {
 		k := keyOf("a")
 		k.Settings = c.settings
@@ -122,6 +122,9 @@ func TestWhatIsProposed(t *testing.T) {
 				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 			}
 			continue
+		}
+		if why := strings.Join(got.Why, "\n"); c.settings.Off && (strings.Contains(why, "waited") || !strings.Contains(why, "3 readers of a would wait for one load")) {
+			t.Errorf("%s: %s", c.name, why)
 		}
 		if len(got.Why) == 0 || got.On != c.want.On || got.TTL != c.want.TTL || got.StaleWhileRevalidate != c.want.StaleWhileRevalidate || got.StaleIfError != c.want.StaleIfError {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)

@@ -59,9 +59,9 @@ func (p *Plan) proposeRevalidate(r *Report, out *Proposal) {
 		if run == nil {
 			continue
 		}
-		for i, k := range run.Keys {
-			if k.WaitersP99 > most {
-				most, at, in = k.WaitersP99, i, s
+		for i := range run.Keys {
+			if n := waiters(&run.Keys[i]); n > most {
+				most, at, in = n, i, s
 			}
 		}
 	}
@@ -75,9 +75,21 @@ func (p *Plan) proposeRevalidate(r *Report, out *Proposal) {
 		return
 	}
 	out.StaleWhileRevalidate = needed
+	did := "waited for one load"
+	if k.Settings.Off {
+		did = "would wait for one load, were it cached"
+	}
 	advice := cache.Advise(p.Rate*p.share(at)/float64(p.Nodes), k.Latency, needed, max(k.Settings.TTL, out.TTL), 1)
-	out.Why = append(out.Why, fmt.Sprintf("%d readers of %s waited for one load (%s); %s: %s. %s outlast a load slowed to %s, and a leader's death",
-		most, k.Name, in, advice.Method, advice.Why, needed, slow))
+	out.Why = append(out.Why, fmt.Sprintf("%d readers of %s %s (%s); %s: %s. %s outlast a load slowed to %s, and a leader's death",
+		most, k.Name, did, in, advice.Method, advice.Why, needed, slow))
+}
+
+// waiters are those that waited for a load of somebody else's; of a key that is not cached, those that would.
+func waiters(k *KeyResult) int {
+	if k.NotCached {
+		return max(0, k.PeakLoads-1)
+	}
+	return k.WaitersP99
 }
 
 // share of the reads that are the key's.

@@ -30,7 +30,7 @@ const (
 // SpeedUp is what TTLs are divided by.
 func (h *Rehearsal) SpeedUp() float64 { return h.plan.SpeedUp }
 
-// Run plays every scenario, without protection, with today's settings, and where they can be bettered with those
+// Run plays every scenario, with a plain cache, with today's settings, and where they can be bettered with those
 // proposed. When ctx ends it returns what was found by then, with ctx's error. Its keys are deleted in any case.
 func (h *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 	p := &h.plan
@@ -55,7 +55,7 @@ func (h *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 	for i, k := range p.Keys {
 		today[i] = k.Settings
 	}
-	for _, by := range []Protection{None, Today} {
+	for _, by := range []Protection{Plain, Today} {
 		if err := h.all(ctx, client, prefix, report, by, today); err != nil {
 			return report, err
 		}
@@ -104,7 +104,7 @@ func (h *Rehearsal) all(ctx context.Context, client redis.UniversalClient, prefi
 // rehearsed are a key's settings as a run has them: sped up, but never so much that a value is gone when its load is
 // done, and within what a killed rehearsal may leave behind.
 func (p *Plan) rehearsed(s Settings, latency time.Duration, by Protection) Settings {
-	if s.Off && by == None {
+	if s.Off && by == Plain {
 		s = Settings{TTL: usualTTL} // it shows what a cache alone is worth
 	}
 	if s.Off {

@@ -56,20 +56,20 @@ func left(t *testing.T, c *redis.Client) int64 {
 	return n
 }
 
-// The same keys under the same load: unprotected they stampede, behind the lock they do not, and readers need not wait.
+// The same keys under the same load: in a plain cache they stampede, behind the lock they do not, and readers need not wait.
 func TestStampedeIsFoundWhereThereIsNoProtectionAndNoneWhereThereIs(t *testing.T) {
 	t.Parallel()
 	o, client := alone(t)
 	report := rehearse(t, Plan{Redis: o, Keys: twoKeys(Settings{TTL: time.Minute}), Each: 1200 * time.Millisecond, Scenarios: []Scenario{Expiry, SlowSource}})
-	if got := report.Stampeded(None); len(got) != 2 || got[0] != "window" {
-		t.Errorf("without protection %q stampeded, want both", got)
+	if got := report.Stampeded(Plain); len(got) != 2 || got[0] != "window" {
+		t.Errorf("in a plain cache %q stampeded, want both", got)
 	}
 	if got := report.Stampeded(Today); got != nil {
 		t.Errorf("with the lock %q stampeded", got)
 	}
-	before, now := report.find(SlowSource, None).Keys[0], report.find(SlowSource, Today).Keys[0]
+	before, now := report.find(SlowSource, Plain).Keys[0], report.find(SlowSource, Today).Keys[0]
 	if before.PeakLoads < 10 || now.PeakLoads != 1 || now.Loads >= before.Loads || now.Reads < 250 {
-		t.Errorf("unprotected %+v\nprotected %+v", before, now)
+		t.Errorf("plain %+v\nprotected %+v", before, now)
 	}
 	p := report.Proposal
 	if p == nil || p.StaleWhileRevalidate < 3*time.Second || p.On {
@@ -125,8 +125,8 @@ func TestDroppedInvalidationsAreStaleWithinTheBound(t *testing.T) {
 	if k.Stampeded || k.Loads != 2 {
 		t.Errorf("all read anew, one load a key is enough: %+v", k)
 	}
-	if none := report.find(InvalidationsDropped, None).Worst(); !none.Stampeded {
-		t.Errorf("a change of hot keys is a stampede without protection: %+v", none)
+	if none := report.find(InvalidationsDropped, Plain).Worst(); !none.Stampeded {
+		t.Errorf("a change of hot keys is a stampede in a plain cache: %+v", none)
 	}
 }
 
@@ -200,8 +200,11 @@ func TestUncachedKeysAreAllLoads(t *testing.T) {
 	o, _ := alone(t)
 	report := rehearse(t, Plan{Redis: o, Keys: twoKeys(Settings{Off: true})[:1], Each: time.Second, Scenarios: []Scenario{Expiry}})
 	today := report.find(Expiry, Today).Worst()
-	if !today.Stampeded || today.Loads < today.Reads {
+	if !today.Stampeded || today.Loads < today.Reads || today.WaitersP99 != 0 || report.find(Expiry, Today).NotCached() != 1 {
 		t.Errorf("today: %+v", today)
+	}
+	if plain := report.find(Expiry, Plain); plain.NotCached() != 0 || plain.Worst().WaitersP99 != 0 || plain.Worst().Loads >= today.Loads {
+		t.Errorf("a plain cache: %+v", plain)
 	}
 	if report.Proposal == nil || !report.Proposal.On {
 		t.Fatalf("proposal %+v", report.Proposal)

@@ -10,8 +10,8 @@ type Protection string
 
 // The protections.
 const (
-	// None: whoever misses loads.
-	None Protection = "none"
+	// Plain is a cache without coalescing: whoever misses loads, however many do.
+	Plain Protection = "plain"
 	// Today is the keys' settings as the plan has them.
 	Today Protection = "today"
 	// Proposed is the report's proposal.
@@ -28,12 +28,15 @@ func (m Millis) MarshalJSON() ([]byte, error) {
 
 // KeyResult is what happened to one key in one run.
 type KeyResult struct {
-	Key   string `json:"key"`
-	Reads int    `json:"reads"`
-	Loads int    `json:"loads"`
+	Key string `json:"key"`
+	// NotCached: each read was a load.
+	NotCached bool `json:"notCached,omitempty"`
+
+	Reads int `json:"reads"`
+	Loads int `json:"loads"`
 	// PeakLoads is how many loads of it were in flight at once, at most.
 	PeakLoads int `json:"peakLoads"`
-	// WaitersP99 is how many readers were waiting when a load ended, of all nodes.
+	// WaitersP99 is how many readers were waiting when a load ended that they share, of all nodes.
 	WaitersP99 int `json:"waitersP99"`
 	// P50 and P99 of the reads' times.
 	P50 Millis `json:"p50Ms"`
@@ -55,6 +58,16 @@ type Run struct {
 	Keys []KeyResult `json:"keys"`
 	// Unsent is reads that were due and not sent, since too many waited.
 	Unsent int `json:"unsent,omitempty"`
+}
+
+// NotCached is how many of the keys are not cached in the run.
+func (r *Run) NotCached() (n int) {
+	for i := range r.Keys {
+		if r.Keys[i].NotCached {
+			n++
+		}
+	}
+	return n
 }
 
 // Worst is the run over all keys: sums of counts, and the largest of everything else.

@@ -22,12 +22,12 @@ type run struct {
 // newRun starts the fleet; the caller closes it.
 func newRun(p *Plan, prefix string, s Scenario, by Protection, settings []Settings) (*run, error) {
 	r := &run{plan: p, prefix: prefix, scenario: s, settings: settings}
-	for range p.Keys {
-		r.tally = append(r.tally, &keyTally{})
+	for i := range p.Keys {
+		r.tally = append(r.tally, &keyTally{shares: by != Plain && !settings[i].Off})
 	}
 	r.source = newSource(p.Keys, r.tally)
-	if by == None {
-		r.fleet = newUnprotected(r)
+	if by == Plain {
+		r.fleet = newPlain(r)
 		return r, nil
 	}
 	nodes, err := r.newProtected()
@@ -103,7 +103,9 @@ func (r *run) fill(ctx context.Context) error {
 func (r *run) result(by Protection, unsent int) Run {
 	out := Run{Scenario: r.scenario, Protection: by, Unsent: unsent}
 	for i, t := range r.tally {
-		out.Keys = append(out.Keys, t.result(r.plan.Keys[i].Name, r.scenario.most(r.plan.Nodes)))
+		k := t.result(r.plan.Keys[i].Name, r.scenario.most(r.plan.Nodes))
+		k.NotCached = r.settings[i].Off
+		out.Keys = append(out.Keys, k)
 	}
 	return out
 }

@@ -49,8 +49,8 @@ func (s Scenario) About() string {
 	return string(s)
 }
 
-// tries reports whether the scenario means anything under the protection: without any there are no leaders.
-func (s Scenario) tries(by Protection) bool { return s != LeaderKilled || by != None }
+// tries reports whether the scenario means anything under the protection: a plain cache has no leaders.
+func (s Scenario) tries(by Protection) bool { return s != LeaderKilled || by != Plain }
 
 // most is how many loads of one key may be in flight at once: without Redis there is no lock, and each process has one.
 func (s Scenario) most(nodes int) int {

@@ -8,6 +8,9 @@ import (
 
 // keyTally is what happened to one key in one run. It is safe for concurrent use.
 type keyTally struct {
+	// shares: readers of it wait for one load. Else each has its own, and waits for nobody's.
+	shares bool
+
 	mu      sync.Mutex
 	counts  bool // what comes before the run, and what it cut off, is not counted
 	took    []time.Duration
@@ -44,7 +47,7 @@ func (t *keyTally) loadEnds() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.running--
-	if t.counts {
+	if t.counts && t.shares {
 		t.waits = append(t.waits, t.waiting)
 	}
 }

@@ -34,8 +34,8 @@ deleted at the end, and expire by themselves. The service is a stand-in that tak
 TTLs are shortened (--speed-up) so that keys expire; load times and stale limits are as they are.
 
 Scenarios: ` + "%s" + `.
-Each is played without protection (whoever misses loads), with the settings of today, and where readers
-waited or got errors with those proposed.
+Each is played with a plain cache, which coalesces nothing (whoever misses loads), with the settings of
+today, and where readers waited or got errors with those proposed. What is not cached today is a load a read.
 
 Exit status: 0 no key stampeded with the settings of today, 1 some did, 2 it could not be rehearsed.`
 
@@ -212,7 +212,7 @@ func (f *rehearseFlags) rehearse(ctx context.Context, s *stand, keys []rehearsal
 		Progress: func(done, all int, r *rehearsal.Run) {
 			w := r.Worst()
 			fmt.Fprintf(progress, "%d of at most %d: %s, %s: %d reads, %d loads, at most %d of a key at once, p99 %s\n",
-				done, all, r.Scenario, protectionText(r.Protection), w.Reads, w.Loads, w.PeakLoads, millis(w.P99))
+				done, all, r.Scenario, protectionText(r.Protection, r.NotCached(), len(r.Keys)), w.Reads, w.Loads, w.PeakLoads, millis(w.P99))
 		},
 	}
 	for _, name := range f.scenarios {

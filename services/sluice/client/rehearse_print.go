@@ -23,14 +23,28 @@ func millis(m rehearsal.Millis) string {
 	return time.Duration(m).Round(100 * time.Microsecond).String()
 }
 
-func protectionText(p rehearsal.Protection) string {
-	switch p {
-	case rehearsal.None:
-		return "no protection"
-	case rehearsal.Today:
-		return "as today"
+// protectionText names a protection of which so many of all keys are not cached.
+func protectionText(p rehearsal.Protection, notCached, all int) string {
+	switch {
+	case p == rehearsal.Plain:
+		return "plain cache"
+	case p == rehearsal.Proposed:
+		return "proposed"
+	case notCached == all:
+		return "not cached"
+	case notCached > 0:
+		return fmt.Sprintf("as today, %d not cached", notCached)
 	}
-	return string(p)
+	return "as today"
+}
+
+// terms says what the names of the protections in a report mean.
+func terms(notCached int) string {
+	text := "plain cache: nothing is coalesced, whoever misses loads"
+	if notCached > 0 {
+		text += "; not cached: each read is a load, as today"
+	}
+	return text
 }
 
 // rehearsed is what --output json prints.
@@ -45,25 +59,32 @@ type rehearsed struct {
 
 func (f *rehearseFlags) print(w io.Writer, r *rehearsal.Report, keys []rehearsal.Key, route *cachedRoute) error {
 	hit := map[rehearsal.Protection][]string{}
-	for _, by := range []rehearsal.Protection{rehearsal.None, rehearsal.Today, rehearsal.Proposed} {
+	for _, by := range []rehearsal.Protection{rehearsal.Plain, rehearsal.Today, rehearsal.Proposed} {
 		hit[by] = append([]string{}, r.Stampeded(by)...)
 	}
 	proposed := route.proposed(r.Proposal)
 	if f.output == "json" {
 		return writeJSON(w, rehearsed{Route: f.route, Report: r, Stampeded: hit, Cache: proposed})
 	}
+	notCached := 0
+	for i := range keys {
+		if keys[i].Settings.Off {
+			notCached++
+		}
+	}
 	if err := printScenarios(w, r); err != nil {
 		return err
 	}
+	fmt.Fprintln(w, terms(notCached))
 	if err := printKeys(w, r, keys); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	for _, by := range []rehearsal.Protection{rehearsal.None, rehearsal.Today, rehearsal.Proposed} {
+	for _, by := range []rehearsal.Protection{rehearsal.Plain, rehearsal.Today, rehearsal.Proposed} {
 		if by == rehearsal.Proposed && r.Proposal == nil {
 			continue
 		}
-		fmt.Fprintf(w, "%d of %d keys stampeded, %s%s\n", len(hit[by]), len(keys), protectionText(by), examples(hit[by]))
+		fmt.Fprintf(w, "%d of %d keys stampeded, %s%s\n", len(hit[by]), len(keys), protectionText(by, notCached, len(keys)), examples(hit[by]))
 	}
 	return printProposal(w, r.Proposal, proposed, route)
 }
@@ -88,7 +109,7 @@ func printScenarios(w io.Writer, r *rehearsal.Report) error {
 		for i := range r.Runs {
 			if run := &r.Runs[i]; run.Scenario == s {
 				k := run.Worst()
-				fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", s, protectionText(run.Protection),
+				fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", s, protectionText(run.Protection, run.NotCached(), len(run.Keys)),
 					k.Reads, k.Loads, k.PeakLoads, k.WaitersP99, millis(k.P50), millis(k.P99), k.Stale, k.Errors, millis(k.StaleFor))
 			}
 		}
@@ -112,7 +133,7 @@ func printKeys(w io.Writer, r *rehearsal.Report, keys []rehearsal.Key) error {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(worst(b), worst(a)) })
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "KEY\tLOAD\tSCENARIO\tPEAK LOADS\tLOADS\tP99\tERRORS\t(no protection → as today → proposed)")
+	fmt.Fprintln(t, "KEY\tLOAD\tSCENARIO\tPEAK LOADS\tLOADS\tP99\tERRORS\t(plain cache → today → proposed)")
 	for _, key := range order[:min(len(order), shownKeys)] {
 		for _, s := range rehearsal.Scenarios() {
 			row := keyRow{}

@@ -166,3 +166,25 @@ func TestProposedSetting(t *testing.T) {
 		}
 	}
 }
+
+// A route that is not cached is no cache that does badly, and a plain cache is none that does nothing.
+func TestProtectionsAreNamedForWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	off := rehearsal.Key{Name: "/shop/a", Latency: time.Second, Settings: rehearsal.Settings{Off: true}}
+	report := &rehearsal.Report{Runs: []rehearsal.Run{
+		{Scenario: rehearsal.Expiry, Protection: rehearsal.Plain, Keys: []rehearsal.KeyResult{{Key: off.Name, Loads: 18, PeakLoads: 6, Stampeded: true}}},
+		{Scenario: rehearsal.Expiry, Protection: rehearsal.Today, Keys: []rehearsal.KeyResult{{Key: off.Name, Loads: 333, PeakLoads: 13, Stampeded: true, NotCached: true}}},
+	}}
+	var out bytes.Buffer
+	if err := (&rehearseFlags{output: "table"}).print(&out, report, []rehearsal.Key{off}, shopRoute("")); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, out.String(), "expiry    plain cache", "expiry    not cached", "plain cache: nothing is coalesced, whoever misses loads; not cached: each read is a load, as today\n",
+		"1 of 1 keys stampeded, plain cache: /shop/a\n", "1 of 1 keys stampeded, not cached: /shop/a\n")
+	if strings.Contains(out.String(), "no protection") || strings.Contains(out.String(), ", as today:") {
+		t.Error(out.String())
+	}
+	if got := protectionText(rehearsal.Today, 1, 3); got != "as today, 1 not cached" {
+		t.Error(got)
+	}
+}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// unprotected is the cache that most programs begin with, shared by all nodes: what is missing is loaded, by whoever
+// plain is the cache that most programs begin with, shared by all nodes: what is missing is loaded, by whoever
 // misses it.
-type unprotected struct {
+type plain struct {
 	run *run
 
 	mu     sync.Mutex
@@ -21,11 +21,11 @@ type keptValue struct {
 	until   time.Time
 }
 
-func newUnprotected(r *run) *unprotected {
-	return &unprotected{run: r, values: make([]keptValue, len(r.settings))}
+func newPlain(r *run) *plain {
+	return &plain{run: r, values: make([]keptValue, len(r.settings))}
 }
 
-func (u *unprotected) read(ctx context.Context, key int) (answer, error) {
+func (u *plain) read(ctx context.Context, key int) (answer, error) {
 	if kept := u.kept(key); time.Now().Before(kept.until) {
 		return answer{version: kept.version}, nil
 	}
@@ -37,7 +37,7 @@ func (u *unprotected) read(ctx context.Context, key int) (answer, error) {
 	return answer{version: v.version}, nil
 }
 
-func (u *unprotected) kept(key int) keptValue {
+func (u *plain) kept(key int) keptValue {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.away {
@@ -46,7 +46,7 @@ func (u *unprotected) kept(key int) keptValue {
 	return u.values[key]
 }
 
-func (u *unprotected) keep(key int, v keptValue) {
+func (u *plain) keep(key int, v keptValue) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.away {
@@ -54,18 +54,18 @@ func (u *unprotected) keep(key int, v keptValue) {
 	}
 }
 
-func (u *unprotected) clear(_ context.Context, key int) error {
+func (u *plain) clear(_ context.Context, key int) error {
 	u.keep(key, keptValue{})
 	return nil
 }
 
-func (u *unprotected) setAway(away bool) {
+func (u *plain) setAway(away bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.away = away
 }
 
-func (u *unprotected) cut()    { u.setAway(true) }
-func (u *unprotected) mend()   { u.setAway(false) }
-func (u *unprotected) deafen() {} // nobody listens
-func (u *unprotected) close()  {}
+func (u *plain) cut()    { u.setAway(true) }
+func (u *plain) mend()   { u.setAway(false) }
+func (u *plain) deafen() {} // nobody listens
+func (u *plain) close()  {}
