@@ -106,7 +106,7 @@ func (x *exchange) reservationRecord(w *wish) reserve.Record {
 	r := reserve.Record{
 		ID: w.ID, Tenant: x.who.tenant, User: x.who.user, Application: x.who.application,
 		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
-		Cost: x.cost, MaxCost: maxReserved(x.service), Request: w.fingerprint(x.path),
+		Cost: x.cost, MaxCost: maxReserved(x.service), Request: w.fingerprint(x),
 	}
 	if x.who.key != nil {
 		r.APIKeyHash = x.who.key.label
@@ -169,7 +169,7 @@ func (g *gate) notReserved(x *exchange, err error) bool {
 	case errors.Is(err, reserve.ErrAnother):
 		return g.refuse(x, refusedReservation, &problem{
 			kind: problemReservationOther, status: http.StatusUnprocessableEntity, title: "Another request's id",
-			detail: "id: the reservation " + x.reservation + " was made by a request with another body; use an id once.",
+			detail: "id: the reservation " + x.reservation + " was made by a request with another body, or of another user or application; use an id once.",
 		})
 	}
 	why := lossOfReservations

@@ -230,6 +230,8 @@ func TestReservationAnswers(t *testing.T) {
 	}{
 		{"POST", "", chat("open", 10), nil, 201, `"state":"reserved"`},
 		{"POST", "", chat("open", 11), nil, 422, "another body"},
+		{"POST", "", chat("open", 10), []string{"X-User-Id", "u2"}, 422, "another user or application"},
+		{"POST", "", chat("open", 10), []string{"X-Application-Id", "a2"}, 422, "another user or application"},
 		{"POST", "", chat("committed", 10), nil, 409, "committed at a cost of 7 at 2026-07-15T12:00:00Z"},
 		{"POST", "/committed/commit", `{"cost":7}`, nil, 200, `"committed":7`},
 		{"POST", "/committed/commit", `{"cost":8}`, nil, 409, "committed at a cost of 7"},

@@ -150,8 +150,10 @@ func whoseMost(s *service) string {
 	return ", the service's maxCost"
 }
 
-// fingerprint tells one wish from another with the same id.
-func (w *wish) fingerprint(path string) string {
-	sum := sha256.Sum256([]byte(w.Method + " " + path + "\n" + strconv.FormatInt(*w.Cost, 10) + "\n" + w.ttl.String()))
+// fingerprint tells one wish from another with the same id: also another user's or
+// application's of the tenant, whose counters are others. The key may be a new one.
+func (w *wish) fingerprint(x *exchange) string {
+	sum := sha256.Sum256([]byte(w.Method + " " + x.path + "\n" + strconv.FormatInt(*w.Cost, 10) + "\n" + w.ttl.String() +
+		"\n" + x.who.user + "\n" + x.who.application)) // none of them holds a line's end
 	return hex.EncodeToString(sum[:8])
 }
