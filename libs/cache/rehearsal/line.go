@@ -15,6 +15,8 @@ import (
 type line struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	deaf atomic.Bool
+	// played: it was cut or made deaf at some time.
+	played atomic.Bool
 
 	mu    sync.Mutex
 	down  bool
@@ -59,6 +61,7 @@ func (l *line) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = true
+	l.played.Store(true)
 	for c := range l.conns {
 		_ = c.Conn.Close() // whoever reads it gets the error
 		delete(l.conns, c)
@@ -72,7 +75,10 @@ func (l *line) mend() {
 }
 
 // deafen lets subscriptions hear nothing any more, not even that their connection is gone.
-func (l *line) deafen() { l.deaf.Store(true) }
+func (l *line) deafen() {
+	l.played.Store(true)
+	l.deaf.Store(true)
+}
 
 // lineConn is one connection of a line.
 type lineConn struct {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -34,10 +33,12 @@ func (r *run) newNode() (*node, error) {
 	n := &node{line: newLine(&redisOptions)}
 	redisOptions.Dialer = n.line.connect
 	n.client = redis.NewUniversalClient(&redisOptions)
-	o := Options{
-		TTL: time.Minute, Jitter: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	}
+	o := Options{TTL: time.Minute, Jitter: -1}
 	r.plan.Configure(&o)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Logger = slog.New(unplayed{o.Logger.Handler(), n.line})
 	o.Family, o.Prefix, o.Redis, o.RedisTimeout = family, r.prefix, n.client, r.plan.RedisTimeout
 	o.Codec, o.Now, o.Metrics, o.PhysicalTTL = valueCodec{}, nil, nil, 0
 	o.Load = func(ctx context.Context, name string) (cache.Loaded[Value], error) { return r.loaded(ctx, n, name) }

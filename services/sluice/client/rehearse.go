@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -122,6 +123,7 @@ func (f *rehearseFlags) run(cmd *cobra.Command, c *connection) error {
 	if err := f.check(); err != nil {
 		return couldNot(err)
 	}
+	redis.SetLogger(rehearsal.ClientLog{Log: slog.Default()})
 	ctx := cmd.Context()
 	stand, err := f.stand()
 	if err != nil {
