@@ -18,6 +18,7 @@
 //     expires by itself within minutes. Run deletes them all before it returns, however it ends.
 //   - The source of the deployment is never asked.
 //   - The plain cache has nothing in Redis: it is in this process, shared by the nodes.
+//   - A run in which Redis went away, or lost the copy, is not reported: keys would seem to stampede.
 //   - A read's time counts from when it was due. One that a run's end cut off counts with the time it had waited.
 //
 // Fed by sluice cache rehearse, and by programs of others that know their keys.

@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -113,6 +114,9 @@ func New(p Plan) (*Rehearsal, error) {
 	if p.Progress == nil {
 		p.Progress = func(int, int, *Run) {}
 	}
+	if err := p.checkTime(); err != nil {
+		return nil, fmt.Errorf("rehearsal: %w", err)
+	}
 	if p.SpeedUp == 0 {
 		p.SpeedUp = fitting(p.Keys, p.Each)
 	}
@@ -134,8 +138,8 @@ func (p *Plan) check() error {
 		return fmt.Errorf("rate must be above 0 and at most %d reads a second, not %g", MaxRate, p.Rate)
 	case p.Nodes < 0 || p.Nodes == 1 || p.Nodes > 64:
 		return fmt.Errorf("nodes must be 2 to 64, not %d", p.Nodes)
-	case p.Each < 0 || p.SpeedUp < 0 || p.SlowBy < 0:
-		return errors.New("each, speedUp and slowBy must not be negative")
+	case p.Each < 0 || !finite(p.SpeedUp) || !finite(p.SlowBy):
+		return errors.New("each, speedUp and slowBy must not be negative, nor without end")
 	}
 	for _, k := range p.Keys {
 		switch {
@@ -146,6 +150,24 @@ func (p *Plan) check() error {
 		case !(k.Weight >= 0):
 			return fmt.Errorf("key %q: weight must not be negative, not %g", k.Name, k.Weight)
 		}
+	}
+	return nil
+}
+
+func finite(f float64) bool { return f >= 0 && f <= math.MaxFloat64 } // NaN is not
+
+// checkTime refuses runs that say nothing, in which nobody reads, and those that Each does not bound: before each run
+// every key is loaded once.
+func (p *Plan) checkTime() error {
+	if p.Rate*p.Each.Seconds() < 1 {
+		return fmt.Errorf("%g reads a second are none within a run of %s: read more, or longer", p.Rate, p.Each.Round(time.Millisecond))
+	}
+	var all, slowest time.Duration
+	for _, k := range p.Keys {
+		all, slowest = all+k.Latency/fillAtOnce, max(slowest, k.Latency)
+	}
+	if all+slowest > p.Each {
+		return fmt.Errorf("to load %d keys once takes %s, more than a run of %s: fewer keys, or longer runs", len(p.Keys), (all + slowest).Round(time.Millisecond), p.Each.Round(time.Millisecond))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,11 @@ func TestMistakesInPlansAreNamed(t *testing.T) {
 		"at most 50000 reads a second":       func(p *Plan) { p.Rate = MaxRate + 1 },
 		"nodes must be 2 to 64, not 1":       func(p *Plan) { p.Nodes = 1 },
 		"must not be negative":               func(p *Plan) { p.SpeedUp = -1 },
+		"nor without end":                    func(p *Plan) { p.SpeedUp = math.Inf(1) },
+		"slowBy must not be negative":        func(p *Plan) { p.SlowBy = math.NaN() },
+		"are none within a run of 5s":        func(p *Plan) { p.Rate = 0.1 },
+		"once takes 6s, more than a run of ": func(p *Plan) { p.Keys[0].Latency = 6 * time.Second * 64 / 65 },
+		"load 1000 keys once takes 1":        func(p *Plan) { p.Keys = slices.Repeat(p.Keys, 1000) },
 		`key "a": latency must be above 0`:   func(p *Plan) { p.Keys[0].Latency = 0 },
 		`key "a": ttl must be above 0`:       func(p *Plan) { p.Keys[0].Settings.TTL = 0 },
 		`key "a": weight must not be negat`:  func(p *Plan) { p.Keys[0].Weight = -1 },

@@ -92,6 +92,9 @@ func (h *Rehearsal) all(ctx context.Context, client redis.UniversalClient, prefi
 		}
 		unsent, err := r.perform(ctx)
 		r.fleet.close()
+		if err == nil {
+			err = kept(ctx, client, own)
+		}
 		if err != nil {
 			return fmt.Errorf("rehearsal: %s: %w", s, err)
 		}
@@ -99,6 +102,18 @@ func (h *Rehearsal) all(ctx context.Context, client redis.UniversalClient, prefi
 		p.Progress(len(report.Runs), p.Runs(), &report.Runs[len(report.Runs)-1])
 	}
 	return nil
+}
+
+var errLost = errors.New("redis lost the copy meanwhile: what was seen is of its loss")
+
+// kept reports whether Redis is there with what the run began with: where it went away, keys seem to stampede.
+func kept(ctx context.Context, client redis.UniversalClient, prefix string) error {
+	// One that the nodes made anew has no end.
+	ends, err := client.TTL(ctx, cache.EpochKey(prefix, family)).Result()
+	if err == nil && ends <= 0 {
+		err = errLost
+	}
+	return err
 }
 
 // rehearsed are a key's settings as a run has them: sped up, but never so much that a value is gone when its load is

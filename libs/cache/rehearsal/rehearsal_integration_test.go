@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
@@ -222,5 +223,40 @@ func TestRehearsalWithoutRedisSaysSo(t *testing.T) {
 	}
 	if report, err := r.Run(t.Context()); err == nil || report != nil {
 		t.Errorf("%v, %+v", err, report)
+	}
+}
+
+// Where Redis goes away, or comes back empty, keys seem to stampede: no such run is reported.
+func TestRedisLostInARehearsal(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*devserver.Redis, *redis.Client){
+		"away":  func(s *devserver.Redis, _ *redis.Client) { s.Kill() },
+		"empty": func(_ *devserver.Redis, c *redis.Client) { c.FlushAll(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := servertest.StartRedis(t)
+			client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+			t.Cleanup(func() { _ = client.Close() })
+			p := Plan{
+				Redis: &redis.UniversalOptions{Addrs: []string{server.Addr()}}, Keys: twoKeys(Settings{TTL: time.Minute}),
+				Rate: 50, Each: 500 * time.Millisecond, Scenarios: []Scenario{Expiry},
+			}
+			lost := false
+			p.Configure = func(o *Options) { // at the start of the first protected run
+				if !lost {
+					lost = true
+					lose(server, client)
+				}
+			}
+			r, err := New(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := r.Run(t.Context())
+			if err == nil || report == nil || len(report.Runs) != 1 || report.Stampeded(Today) != nil {
+				t.Errorf("%v, %+v", err, report)
+			}
+		})
 	}
 }

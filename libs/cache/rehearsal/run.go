@@ -72,10 +72,12 @@ func (r *run) grace() (longest time.Duration) {
 	return longest
 }
 
+// fillAtOnce is how many keys are loaded at once before a run.
+const fillAtOnce = 64
+
 // fill loads every key once, some at a time.
 func (r *run) fill(ctx context.Context) error {
-	const atOnce = 64
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, fillAtOnce)
 	errs := make(chan error, len(r.settings))
 	var filling sync.WaitGroup
 	for key, s := range r.settings {

@@ -66,7 +66,7 @@ func rehearseCommand(c *connection) *cobra.Command {
 	flags.StringVar(&f.route, "route", "", "a service, or an endpoint of one with a cache of its own: 'SERVICE METHOD /pattern'")
 	flags.Float64Var(&f.rate, "rate", 0, "reads a second, of all keys together")
 	flags.StringVar(&f.paths, "paths", "", "a list of paths, - for standard input, in place of the usage events")
-	flags.IntVar(&f.hottest.top, "top", 100, "so many of the hottest keys")
+	flags.IntVar(&f.hottest.top, "top", 100, "so many of the hottest keys, at most 10000: copies of them are kept in Redis")
 	flags.DurationVar(&f.hottest.since, "since", time.Hour, "count usage events of this time until now")
 	flags.IntVar(&f.hottest.events, "events", 20000, "read so many of the newest usage events at most")
 	flags.IntVar(&f.nodes, "nodes", 4, "gateways to play")
@@ -102,8 +102,8 @@ func (f *rehearseFlags) check() error {
 		return fmt.Errorf("--nodes must be 2 to 64, not %d", f.nodes)
 	case f.duration < time.Second || f.duration > time.Hour:
 		return fmt.Errorf("--duration must be 1s to 1h, not %s", f.duration)
-	case !(f.speedUp == 0 || f.speedUp >= 1):
-		return fmt.Errorf("--speed-up must be at least 1, or 0, not %g", f.speedUp)
+	case !(f.speedUp == 0 || f.speedUp >= 1 && f.speedUp <= 1e9):
+		return fmt.Errorf("--speed-up must be 1 to 1e9, or 0, not %g", f.speedUp)
 	case !(f.slowBy >= 1 && f.slowBy <= 1000):
 		return fmt.Errorf("--slow-by must be 1 to 1000, not %g", f.slowBy)
 	case f.latency < 0 || f.latency > time.Minute:
@@ -116,8 +116,14 @@ func (f *rehearseFlags) check() error {
 			return fmt.Errorf("--scenario must be one of %v, not %q", rehearsal.Scenarios(), s)
 		}
 	}
+	if f.hottest.top > maxRehearsed {
+		return fmt.Errorf("--top must be at most %d, not %d", maxRehearsed, f.hottest.top)
+	}
 	return f.hottest.check()
 }
+
+// maxRehearsed bounds the copies in the deployment's own Redis, of up to 64 KiB each, and the time to make them.
+const maxRehearsed = 10_000
 
 func (f *rehearseFlags) run(cmd *cobra.Command, c *connection) error {
 	if err := f.check(); err != nil {
@@ -143,7 +149,7 @@ func (f *rehearseFlags) run(cmd *cobra.Command, c *connection) error {
 	report, err := f.rehearse(ctx, stand, keys, cmd.ErrOrStderr())
 	// One that was interrupted tells what it has found.
 	if report != nil {
-		if printErr := f.print(cmd.OutOrStdout(), report, keys, route); printErr != nil {
+		if printErr := f.print(cmd.OutOrStdout(), report, keys, route, err == nil); printErr != nil {
 			return couldNot(printErr)
 		}
 	}
@@ -218,7 +224,9 @@ func (f *rehearseFlags) rehearse(ctx context.Context, s *stand, keys []rehearsal
 		},
 	}
 	for _, name := range f.scenarios {
-		plan.Scenarios = append(plan.Scenarios, rehearsal.Scenario(name))
+		if s := rehearsal.Scenario(name); !slices.Contains(plan.Scenarios, s) {
+			plan.Scenarios = append(plan.Scenarios, s)
+		}
 	}
 	plan.Each = f.duration / time.Duration(plan.Runs())
 	r, err := rehearsal.New(plan)

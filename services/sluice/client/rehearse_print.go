@@ -57,7 +57,8 @@ type rehearsed struct {
 	Cache *catalog.Cache `json:"cache"`
 }
 
-func (f *rehearseFlags) print(w io.Writer, r *rehearsal.Report, keys []rehearsal.Key, route *cachedRoute) error {
+// print is of all runs, or where it was ended before of those that were made.
+func (f *rehearseFlags) print(w io.Writer, r *rehearsal.Report, keys []rehearsal.Key, route *cachedRoute, all bool) error {
 	hit := map[rehearsal.Protection][]string{}
 	for _, by := range []rehearsal.Protection{rehearsal.Plain, rehearsal.Today, rehearsal.Proposed} {
 		hit[by] = append([]string{}, r.Stampeded(by)...)
@@ -81,10 +82,13 @@ func (f *rehearseFlags) print(w io.Writer, r *rehearsal.Report, keys []rehearsal
 	}
 	fmt.Fprintln(w)
 	for _, by := range []rehearsal.Protection{rehearsal.Plain, rehearsal.Today, rehearsal.Proposed} {
-		if by == rehearsal.Proposed && r.Proposal == nil {
+		if !slices.ContainsFunc(r.Runs, func(run rehearsal.Run) bool { return run.Protection == by }) {
 			continue
 		}
 		fmt.Fprintf(w, "%d of %d keys stampeded, %s%s\n", len(hit[by]), len(keys), protectionText(by, notCached, len(keys)), examples(hit[by]))
+	}
+	if !all && r.Proposal == nil {
+		return nil // there is nothing to go by
 	}
 	return printProposal(w, r.Proposal, proposed, route)
 }

@@ -39,11 +39,13 @@ func TestMistakesOfRehearseAreNamed(t *testing.T) {
 		"--frob":                           "unknown flag",
 		shop + "--nodes 1":                 "--nodes must be 2 to 64, not 1",
 		shop + "--duration 2h":             "--duration must be 1s to 1h, not 2h",
-		shop + "--speed-up 0.5":            "--speed-up must be at least 1, or 0",
+		shop + "--speed-up 0.5":            "--speed-up must be 1 to 1e9, or 0",
+		shop + "--speed-up Inf":            "--speed-up must be 1 to 1e9, or 0",
 		shop + "--slow-by 0":               "--slow-by must be 1 to 1000",
 		shop + "--source-latency 2m":       "--source-latency must be up to 1m",
 		shop + "--output xml":              "--output must be table or json",
 		shop + "--top 0":                   "--top must be at least 1",
+		shop + "--top 10001":               "--top must be at most 10000",
 		shop + "--scenario flood":          `--scenario must be one of [expiry `,
 		shop + "--redis http://u:hunter@h": "--redis must be redis://",
 		shop:                               "no Redis to rehearse on",
@@ -176,7 +178,7 @@ func TestProtectionsAreNamedForWhatTheyAre(t *testing.T) {
 		{Scenario: rehearsal.Expiry, Protection: rehearsal.Today, Keys: []rehearsal.KeyResult{{Key: off.Name, Loads: 333, PeakLoads: 13, Stampeded: true, NotCached: true}}},
 	}}
 	var out bytes.Buffer
-	if err := (&rehearseFlags{output: "table"}).print(&out, report, []rehearsal.Key{off}, shopRoute("")); err != nil {
+	if err := (&rehearseFlags{output: "table"}).print(&out, report, []rehearsal.Key{off}, shopRoute(""), true); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, out.String(), "expiry    plain cache", "expiry    not cached", "plain cache: nothing is coalesced, whoever misses loads; not cached: each read is a load, as today\n",
