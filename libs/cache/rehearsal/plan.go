@@ -25,7 +25,7 @@ type Key struct {
 
 // Settings are what a key's value is kept by.
 type Settings struct {
-	// Off: it is not cached today. Every read is a load.
+	// Off: it is not cached today. Every read is a load. The rest is by what it would be kept, zero where nothing says.
 	Off bool
 	// TTL is how long a value is fresh. It is shortened by Plan.SpeedUp; the stale limits are not.
 	TTL                                time.Duration

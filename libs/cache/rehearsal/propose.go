@@ -44,7 +44,9 @@ func (p *Plan) propose(r *Report) *Proposal {
 func (p *Plan) proposeCaching(out *Proposal) {
 	for _, k := range p.Keys {
 		if k.Settings.Off {
-			out.On, out.TTL = true, usualTTL
+			if out.On = true; k.Settings.TTL == 0 {
+				out.TTL = usualTTL
+			}
 			out.Why = append(out.Why, fmt.Sprintf("%s is not cached: every read is a load", k.Name))
 			return
 		}
@@ -118,9 +120,8 @@ func (p *Plan) proposeFailing(r *Report, out *Proposal) {
 
 // with is s as it would be.
 func (out *Proposal) with(s Settings) Settings {
-	if s.Off {
-		s = Settings{TTL: out.TTL}
-	}
+	s.Off = false
+	s.TTL = max(s.TTL, out.TTL)
 	s.StaleWhileRevalidate = max(s.StaleWhileRevalidate, out.StaleWhileRevalidate)
 	s.StaleIfError = max(s.StaleIfError, out.StaleIfError)
 	return s

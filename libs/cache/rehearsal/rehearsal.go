@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -120,7 +121,7 @@ func kept(ctx context.Context, client redis.UniversalClient, prefix string) erro
 // done, and within what a killed rehearsal may leave behind.
 func (p *Plan) rehearsed(s Settings, latency time.Duration, by Protection) Settings {
 	if s.Off && by == Plain {
-		s = Settings{TTL: usualTTL} // it shows what a cache alone is worth
+		s = Settings{TTL: cmp.Or(s.TTL, usualTTL)} // it shows what a cache alone is worth
 	}
 	if s.Off {
 		return s

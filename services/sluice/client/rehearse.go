@@ -38,7 +38,8 @@ Scenarios: ` + "%s" + `.
 Each is played with a plain cache, which coalesces nothing (whoever misses loads), with the settings of
 today, and where readers waited or got errors with those proposed. What is not cached today is a load a read.
 
-Exit status: 0 no key stampeded with the settings of today, 1 some did, 2 it could not be rehearsed.`
+Exit status: 0 no key stampeded with the settings of today, 1 some did, 2 it could not be rehearsed,
+or nothing of the route is stored although it is cached.`
 
 // rehearseFlags are the command's, as they were given.
 type rehearseFlags struct {
@@ -159,8 +160,13 @@ func (f *rehearseFlags) run(cmd *cobra.Command, c *connection) error {
 	if hit := report.Stampeded(rehearsal.Today); len(hit) > 0 {
 		return fmt.Errorf("%d of %d keys stampeded with the settings of today, such as %s", len(hit), len(keys), hit[0])
 	}
+	if route.unseen {
+		return couldNot(errUnseen)
+	}
 	return nil
 }
+
+var errUnseen = errors.New("caching is enabled and nothing of the route is stored: whether it is protected cannot be told")
 
 // stand is where it is rehearsed, and the deployment's own cache, which is read
 // only.

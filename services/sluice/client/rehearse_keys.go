@@ -44,7 +44,9 @@ func (f *rehearseFlags) keys(ctx context.Context, c *connection, s *stand, r *ca
 	for _, target := range slices.SortedFunc(maps.Keys(weights), func(a, b warmTarget) int { return strings.Compare(a.String(), b.String()) }) {
 		k.add(target, float64(weights[target]))
 	}
-	return k.finish(cmd.ErrOrStderr())
+	keys, err := k.finish(cmd.ErrOrStderr())
+	r.judge(keys, s.real != nil, k.kept)
+	return keys, err
 }
 
 // weights are how often each path of the route, or pattern, is asked for.
@@ -97,6 +99,8 @@ type keyMaker struct {
 	found  map[string]*rehearsal.Key
 	// What is left out, for the operator to know.
 	others, validated, unknown int
+	// kept is how many stored answers of the route were found.
+	kept int
 }
 
 // add takes one path, or what is stored under one pattern.
@@ -142,8 +146,10 @@ func (k *keyMaker) addStored(s *storedURL, weight float64) {
 		return
 	case s.TTL < time.Millisecond: // each request asks the service
 		k.validated++
+		k.kept++
 		return
 	}
+	k.kept++
 	name := s.host + s.path
 	if s.query != "" {
 		name += "?" + s.query

@@ -53,6 +53,8 @@ type rehearsed struct {
 	*rehearsal.Report
 	// Stampeded are keys, by what protected them.
 	Stampeded map[rehearsal.Protection][]string `json:"stampeded"`
+	// NotStored says why answers are not stored today, and will not be by the settings alone.
+	NotStored []string `json:"notStored,omitempty"`
 	// Cache is the setting proposed, in full; null where today's will do.
 	Cache *catalog.Cache `json:"cache"`
 }
@@ -65,7 +67,7 @@ func (f *rehearseFlags) print(w io.Writer, r *rehearsal.Report, keys []rehearsal
 	}
 	proposed := route.proposed(r.Proposal)
 	if f.output == "json" {
-		return writeJSON(w, rehearsed{Route: f.route, Report: r, Stampeded: hit, Cache: proposed})
+		return writeJSON(w, rehearsed{Route: f.route, Report: r, Stampeded: hit, NotStored: route.notStored, Cache: proposed})
 	}
 	notCached := 0
 	for i := range keys {
@@ -86,6 +88,9 @@ func (f *rehearseFlags) print(w io.Writer, r *rehearsal.Report, keys []rehearsal
 			continue
 		}
 		fmt.Fprintf(w, "%d of %d keys stampeded, %s%s\n", len(hit[by]), len(keys), protectionText(by, notCached, len(keys)), examples(hit[by]))
+	}
+	for _, why := range route.notStored {
+		fmt.Fprintf(w, "not stored today: %s\n", why)
 	}
 	if !all && r.Proposal == nil {
 		return nil // there is nothing to go by
@@ -208,13 +213,20 @@ func plainDuration(d time.Duration) string {
 
 // printProposal prints what to set, as the catalog has it.
 func printProposal(w io.Writer, p *rehearsal.Proposal, c *catalog.Cache, r *cachedRoute) error {
-	if p == nil {
+	switch {
+	case p == nil && len(r.notStored) > 0:
+		fmt.Fprintln(w, "no setting proposed: what was played is what these would do for answers that are stored")
+		return nil
+	case p == nil:
 		fmt.Fprintln(w, "nothing to set: no reader waited long, and none got an error that an old answer could have spared it")
 		return nil
 	}
 	fmt.Fprintln(w)
 	for _, why := range p.Why {
 		fmt.Fprintf(w, "# %s\n", why)
+	}
+	if r.identifies() != "" && len(r.notStored) > 0 {
+		fmt.Fprintf(w, "# by itself this stores nothing: %s\n", identifiedRule)
 	}
 	fmt.Fprintf(w, "# what an answer's own Cache-Control says goes before it; of sluice services get %s:\n", r.service.Name)
 	document, err := plainFields(c)

@@ -22,6 +22,10 @@ type cachedRoute struct {
 	// setting of its own.
 	pattern string
 	cache   catalog.Cache // Enabled false where there is none
+	// notStored are reasons why answers are not stored today, for people.
+	notStored []string
+	// unseen: it is cached, and the cache was looked at and holds no answer of it.
+	unseen bool
 }
 
 // routeOf reads the route from the control plane.
@@ -83,10 +87,44 @@ func (r *cachedRoute) covers(path string) bool {
 // they make it one that is stored at all.
 func (r *cachedRoute) settings() rehearsal.Settings {
 	ttl, revalidate, failing := seconds(r.cache.TTL), seconds(r.cache.StaleWhileRevalidate), seconds(r.cache.StaleIfError)
-	if !r.cache.Enabled || ttl == 0 {
-		return rehearsal.Settings{Off: true}
+	return rehearsal.Settings{
+		Off: !r.cache.Enabled || ttl == 0 || r.identifies() != "",
+		TTL: ttl, StaleWhileRevalidate: revalidate, StaleIfError: failing,
 	}
-	return rehearsal.Settings{TTL: ttl, StaleWhileRevalidate: revalidate, StaleIfError: failing}
+}
+
+// identifies is the setting by which every request of the route has an identity,
+// so that an answer is stored by its own word only; empty where there is none.
+func (r *cachedRoute) identifies() string {
+	switch {
+	case r.cache.Shared:
+		return ""
+	case r.service.RequireIdentity != "":
+		return "requireIdentity " + r.service.RequireIdentity
+	case r.service.RequireKey:
+		return "requireKey"
+	}
+	return ""
+}
+
+// identifiedRule is what gateways hold to (RFC 9111, section 3.5).
+const identifiedRule = "answers to identified callers are stored only if they say public, s-maxage or must-revalidate, or the route has shared: true (one answer for all callers)"
+
+// judge says what is not stored today, of keys of which so many answers were
+// found in the cache, if it was looked at.
+func (r *cachedRoute) judge(keys []rehearsal.Key, looked bool, found int) {
+	off := 0
+	for i := range keys {
+		if keys[i].Settings.Off {
+			off++
+		}
+	}
+	if by := r.identifies(); by != "" && off > 0 {
+		r.notStored = append(r.notStored, fmt.Sprintf("%d of %d keys: requests of %s carry an identity (%s), and %s", off, len(keys), r.service.Name, by, identifiedRule))
+	}
+	if r.unseen = r.cache.Enabled && looked && found == 0; r.unseen {
+		r.notStored = append(r.notStored, fmt.Sprintf("caching is enabled, and the cache holds no answer of %s: sluice cache warm says why", r.service.Name))
+	}
 }
 
 // seconds is a duration that the control plane has validated; empty is 0.

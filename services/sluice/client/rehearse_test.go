@@ -190,3 +190,36 @@ func TestProtectionsAreNamedForWhatTheyAre(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Answers to identified callers are not stored by the settings alone: the route is not called protected.
+func TestIdentifiedRoutesAreNotCalledProtected(t *testing.T) {
+	t.Parallel()
+	r := shopRoute("")
+	r.service.RequireKey = true
+	s := r.settings()
+	if !s.Off || s.TTL != time.Minute {
+		t.Errorf("%+v", s)
+	}
+	keys := []rehearsal.Key{{Name: "/shop/a", Latency: time.Second, Settings: s}}
+	r.judge(keys, true, 0)
+	if !r.unseen {
+		t.Error("the cache holds nothing, and that is not seen")
+	}
+	var out bytes.Buffer
+	p := &rehearsal.Proposal{On: true, Why: []string{"/shop/a is not cached"}}
+	if err := (&rehearseFlags{output: "table"}).print(&out, &rehearsal.Report{Proposal: p}, keys, r, true); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, out.String(), "not stored today: 1 of 1 keys: requests of shop carry an identity (requireKey)", "or the route has shared: true",
+		"not stored today: caching is enabled, and the cache holds no answer of shop", "# by itself this stores nothing", "ttl: 60s\n")
+	out.Reset()
+	if err := printProposal(&out, nil, nil, r); err != nil || strings.Contains(out.String(), "nothing to set") {
+		t.Errorf("%v %s", err, out.String())
+	}
+	shared := shopRoute("")
+	shared.service.RequireIdentity, shared.cache.Shared = "token", true
+	shared.judge(keys[:0], true, 1)
+	if shared.settings().Off || shared.notStored != nil || shared.unseen {
+		t.Errorf("%+v", shared)
+	}
+}

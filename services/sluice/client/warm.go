@@ -141,6 +141,9 @@ func (w *warming) outcomeOf(ctx context.Context, t *warmTally) error {
 	case t.counts[warmFailed] > w.maxErrors:
 		return fmt.Errorf("%d paths failed, more than --max-errors %d", t.counts[warmFailed], w.maxErrors)
 	case t.counts[warmFailed] > 0 && t.counts[warmFailed] == t.all:
+		if answered := t.answered(); answered != "" {
+			return fmt.Errorf("all %d paths failed: the gateway answered %s", t.all, answered)
+		}
 		return fmt.Errorf("all %d paths failed: --gateway or $%s says where the gateway is", t.all, envGateway)
 	}
 	return nil

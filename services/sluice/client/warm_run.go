@@ -166,5 +166,8 @@ func judge(res *http.Response) warmAnswer {
 	case !told:
 		return warmAnswer{warmUnstored, "no cache on this route"}
 	}
+	if has["detail"] == "authorization" {
+		return warmAnswer{warmUnstored, "authorization (" + identifiedRule + ")"}
+	}
 	return warmAnswer{warmUnstored, firstOf(has["detail"], has["fwd"], status)}
 }

@@ -69,6 +69,26 @@ func (t *warmTally) line() string {
 		asked, t.all, t.counts[warmHit], t.counts[warmMiss], t.counts[warmUnstored], t.counts[warmFailed])
 }
 
+// answered is the status of which most paths failed, and what may be missing;
+// empty where some failed without an answer of the gateway's.
+func (t *warmTally) answered() (status string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	most := 0
+	for why, r := range t.reasons[warmFailed] {
+		if why == "" || why[0] < '4' || why[0] > '5' { // statuses begin so, nothing else does
+			return ""
+		}
+		if r.count > most {
+			most, status = r.count, why
+		}
+	}
+	if strings.HasPrefix(status, "401 ") {
+		status += ": the clients' identity may be missing, such as -H 'X-Api-Key: …'"
+	}
+	return status
+}
+
 // print writes the summary: the counts, then each reason with an example.
 func (t *warmTally) print(w io.Writer, took time.Duration) {
 	fmt.Fprintf(w, "%s, in %s\n", t.line(), took.Round(100*time.Millisecond))

@@ -201,7 +201,7 @@ func TestWarmingTellsWhatBecameOfPaths(t *testing.T) {
 		answers := map[string][2]any{
 			"/000": {200, "sluice; hit; ttl=30"}, "/001": {200, "other; hit, sluice; hit"},
 			"/002": {200, "sluice; fwd=uri-miss; fwd-status=200; stored; ttl=60"}, "/003": {200, "sluice; fwd=miss; collapsed; ttl=60"},
-			"/004": {200, "sluice; fwd=uri-miss; fwd-status=200; detail=set-cookie"}, "/005": {200, ""},
+			"/004": {200, "sluice; fwd=uri-miss; fwd-status=200; detail=set-cookie"}, "/005": {200, "sluice; fwd=uri-miss; detail=authorization"},
 			"/006": {429, ""}, "/007": {404, "sluice; hit; ttl=3"}, "/008": {200, "sluice; hit; ttl=-4; detail=stale-if-error"}, "/009": {429, ""},
 		}
 		g := &gatewayStub{answer: func(_ int, r *http.Request) (int, string, time.Duration) {
@@ -214,7 +214,7 @@ func TestWarmingTellsWhatBecameOfPaths(t *testing.T) {
 			t.Errorf("4 errors of 4 allowed: %v", err)
 		}
 		holds(t, out.String(), "10 of 10 paths: 1 hits, 2 misses (now stored), 3 not stored, 4 errors, in ",
-			"not stored, set-cookie: 1, such as /004", "not stored, no cache on this route: 2, such as /00", "error, 404 Not Found: 1, such as /007",
+			"not stored, set-cookie: 1, such as /004", "not stored, authorization (answers to identified callers are stored only if they say public", "error, 404 Not Found: 1, such as /007",
 			"error, 429 Too Many Requests: 2, such as /00", "a stale answer stood in: 1, such as /008")
 		holds(t, progress.String(), "0 of 10 paths: ", "of 10 paths: ")
 		if lines := strings.Count(progress.String(), "\n"); lines < 3 {
@@ -243,7 +243,16 @@ func TestWarmingFailsWhenEveryPathFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gatewayStub{answer: func(int, *http.Request) (int, string, time.Duration) { return 503, "", 0 }}
 		err := stubWarming(g, 10, 2, 3).report(t.Context(), numbered(2), io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "all 2 paths failed") {
+		if err == nil || err.Error() != "all 2 paths failed: the gateway answered 503 Service Unavailable" {
+			t.Errorf("says %v", err)
+		}
+		g.answer = func(int, *http.Request) (int, string, time.Duration) { return 401, "", 0 }
+		err = stubWarming(g, 10, 2, 3).report(t.Context(), numbered(2), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "answered 401 Unauthorized: ") || !strings.Contains(err.Error(), "-H 'X-Api-Key: …'") {
+			t.Errorf("says %v", err)
+		}
+		err = stubWarming(g, 10, 2, 3).outcomeOf(t.Context(), &warmTally{all: 1, counts: [warmResults]int{warmFailed: 1}, reasons: [warmResults]map[string]*warmReason{warmFailed: {"connection refused": {count: 1}}}})
+		if err == nil || !strings.Contains(err.Error(), "--gateway or $SLUICE_GATEWAY says where") {
 			t.Errorf("says %v", err)
 		}
 	})
