@@ -5,6 +5,7 @@ package gateway
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,9 +19,9 @@ import (
 
 // How the two sides of BenchmarkNoisyTenant are measured: by turns, so that what
 // else the machine does falls on both, and long enough that the 99th of a
-// hundred is one of dozens.
+// hundred is one of a hundred.
 const (
-	stretches   = 12 // of each side, for each b.N
+	stretches   = 36 // of each side, for each b.N
 	stretch     = time.Second
 	quietOnes   = 8 // tenants beside the noisy one
 	perSecond   = 40
@@ -33,7 +34,7 @@ const (
 // clients ask the upstream without a gateway, too: how much longer that takes
 // beside the flood (client-ratio) is the machine's doing, not the gateway's.
 //
-//	make bench PKG=./services/gateway ARGS='-run ^$ -bench NoisyTenant -benchtime 3x'
+//	make bench PKG=./services/gateway ARGS='-run ^$ -bench NoisyTenant -benchtime 1x'
 func BenchmarkNoisyTenant(b *testing.B) {
 	d := onSharedKafka(b)
 	rule := func(tenant string, limit int) {
@@ -93,10 +94,9 @@ func (n *neighbours) stretch(b *testing.B, w *waits) {
 	var asking sync.WaitGroup
 	for i := range quietOnes {
 		ask := func(url string, into func(*waits) *[]time.Duration) {
-			pace := time.NewTicker(time.Second / perSecond)
-			defer pace.Stop()
+			next := arrivals(time.Second / perSecond)
 			for range int(stretch.Seconds() * perSecond) {
-				<-pace.C
+				next()
 				began := time.Now()
 				status, degraded := n.ask(b, n.quiet, url, "b"+strconv.Itoa(i))
 				took := time.Since(began)
@@ -123,8 +123,7 @@ func (n *neighbours) flood(b *testing.B) (stop func()) {
 	var asking sync.WaitGroup
 	for range floodOthers {
 		asking.Go(func() {
-			pace := time.NewTicker(10 * time.Millisecond)
-			defer pace.Stop()
+			next := arrivals(10 * time.Millisecond)
 			for ctx.Err() == nil {
 				switch status, _ := n.ask(b, n.noisy, n.gate, "a"); status {
 				case http.StatusOK:
@@ -134,13 +133,24 @@ func (n *neighbours) flood(b *testing.B) (stop func()) {
 				default:
 					b.Errorf("a is answered %d", status)
 				}
-				<-pace.C
+				next()
 			}
 		})
 	}
 	before := n.denied.Load()
 	servertest.Eventually(b, patience, "a to be over its limit", func() bool { return n.denied.Load() > before+50 })
 	return func() { cancel(); asking.Wait() }
+}
+
+// arrivals waits from one arrival to the next of a Poisson process, as requests
+// of many independent people come: clients that tick together would measure how
+// long the last of a volley waits for the others.
+func arrivals(mean time.Duration) (next func()) {
+	due := time.Now()
+	return func() {
+		due = due.Add(time.Duration(rand.ExpFloat64() * float64(mean)))
+		time.Sleep(time.Until(due))
+	}
 }
 
 func (n *neighbours) ask(b *testing.B, by *http.Transport, url, tenant string) (status int, degraded bool) {
