@@ -45,15 +45,15 @@ func TestSectionsInElements(t *testing.T) {
 func TestSectionsInElementsRefuse(t *testing.T) {
 	t.Parallel()
 	for in, wrong := range map[string]string{
-		"[{claims: {tenat: x}}]":                       "element 0: unknown field claims.tenat; did you mean claims.tenant?",
-		"[{name: a}, {claims: {deep: {after: 5}}}]":    "element 1: claims.deep.after: 5 has no unit",
-		"[{claims: tenant}]":                           "element 0: claims: not an object",
-		"[{claims: {deep: [a]}}]":                      "element 0: claims.deep: not an object",
-		"[{claims: {tenant: }}]":                       "element 0: claims.tenant: no value",
-		"[{claims: {tenant: a}, claims.tenant: b}]":    "element 0: claims.tenant: given twice",
-		"[{claims: {deep: {token: 4711000000000004711}}}]":             "element 0: claims.deep.token: not a string",
-		"[{name: {tenant: x}}]":                        "element 0: name: map[tenant:x] is not a string",
-		"[{nam: 1, claims: {a: 1}, claims.deep.x: 2}]": "element 0: unknown field claims.a",
+		"[{claims: {tenat: x}}]":                           "element 0: unknown field claims.tenat; did you mean claims.tenant?",
+		"[{name: a}, {claims: {deep: {after: 5}}}]":        "element 1: claims.deep.after: 5 has no unit",
+		"[{claims: tenant}]":                               "element 0: claims: not an object",
+		"[{claims: {deep: [a]}}]":                          "element 0: claims.deep: not an object",
+		"[{claims: {tenant: }}]":                           "element 0: claims.tenant: no value",
+		"[{claims: {tenant: a}, claims.tenant: b}]":        "element 0: claims.tenant: given twice",
+		"[{claims: {deep: {token: 4711000000000004711}}}]": "element 0: claims.deep.token: not a string",
+		"[{name: {tenant: x}}]":                            "element 0: name: map[tenant:x] is not a string",
+		"[{nam: 1, claims: {a: 1}, claims.deep.x: 2}]":     "element 0: unknown field claims.a",
 	} {
 		_, err := convert(reflect.TypeFor[[]site](), in)
 		if err == nil || !strings.HasPrefix(err.Error(), wrong) || strings.Contains(err.Error(), "4711000000000004711") {
