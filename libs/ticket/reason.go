@@ -18,6 +18,8 @@ const (
 	ErrNotYet
 	// ErrExpired: its time is over, leeway included.
 	ErrExpired
+	// ErrTooLong: it ends later than a ticket of its purpose may.
+	ErrTooLong
 
 	reasons
 )
@@ -29,6 +31,7 @@ var reasonTexts = [reasons]string{
 	ErrPurpose:    "ticket for another purpose",
 	ErrNotYet:     "ticket not yet valid",
 	ErrExpired:    "ticket expired",
+	ErrTooLong:    "ticket ends too far ahead",
 }
 
 // Error says the reason in words that may be shown to whoever showed the ticket.

@@ -120,6 +120,22 @@ func TestLeewayForgivesAClockEitherWay(t *testing.T) {
 }
 
 // Whatever bit is turned, and wherever the ticket is cut, it is refused.
+// A ticket that ends further ahead than one of its purpose may is refused,
+// however well it is signed.
+func TestATicketThatEndsTooFarAhead(t *testing.T) {
+	t.Parallel()
+	k := mustKeys(t, key("k1", 1))
+	c := Check{Purpose: Portal, Now: noon, Leeway: 5 * time.Second, Life: PortalLife}
+	for life, want := range map[time.Duration]error{
+		time.Hour: nil, PortalLife: nil, PortalLife + 5*time.Second: nil, PortalLife + 6*time.Second: ErrTooLong, 10 * 365 * 24 * time.Hour: ErrTooLong,
+	} {
+		text := mustSign(t, k, Ticket{Purpose: Portal, Subject: "acme", Expiry: noon.Add(life)})
+		if _, err := k.Verify(text, c); !errors.Is(err, want) {
+			t.Errorf("with %s to go: %v, want %v", life, err, want)
+		}
+	}
+}
+
 func TestNoBitCanBeTurned(t *testing.T) {
 	t.Parallel()
 	k := mustKeys(t, key("k", 1))

@@ -16,6 +16,9 @@ type Check struct {
 	// either way; 0 is none.
 	Now    time.Time
 	Leeway time.Duration
+	// Life is the most that a ticket may still have to go, Leeway aside: one
+	// that ends later was signed by a clock that is off, or for ever. 0 is any.
+	Life time.Duration
 }
 
 // Verify reads a ticket and returns it, or the Reason why it counts for
@@ -33,6 +36,8 @@ func (k *Keys) Verify(text string, c Check) (Ticket, error) {
 		return Ticket{}, ErrNotYet
 	case !c.Now.Add(-c.Leeway).Before(t.Expiry):
 		return Ticket{}, ErrExpired
+	case c.Life > 0 && t.Expiry.After(c.Now.Add(c.Life+c.Leeway)):
+		return Ticket{}, ErrTooLong
 	}
 	return t, nil
 }

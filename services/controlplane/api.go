@@ -65,8 +65,8 @@ func (s *Service) registerAll() huma.API {
 	}
 	config.Security = []map[string][]string{{"token": {}}}
 	api := humago.New(s.mux, config)
-	registerResource(s, api, ruleResource())
-	registerResource(s, api, overrideResource())
+	registerResource(s, api, s.ruleResource())
+	registerResource(s, api, s.overrideResource())
 	registerResource(s, api, serviceResource())
 	registerResource(s, api, s.customerResource())
 	s.registerCustomerList(api)
@@ -93,6 +93,11 @@ func (s *Service) registerAll() huma.API {
 // strictly, which huma does not.
 func register[I, O any](s *Service, api huma.API, op huma.Operation, body reflect.Type, handle func(context.Context, *I) (*O, error)) {
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
+		if isDated(op) {
+			if p := s.checkDate(callOf(ctx).routed.Header); p != nil {
+				return nil, p
+			}
+		}
 		out, err := handle(ctx, in)
 		if err != nil {
 			return nil, s.problemOf(ctx, err)
@@ -101,6 +106,9 @@ func register[I, O any](s *Service, api huma.API, op huma.Operation, body reflec
 	})
 	described := operationAt(api.OpenAPI().Paths[op.Path], op.Method)
 	describeResponses(described)
+	if isDated(op) {
+		described.Parameters = append(described.Parameters, dateParameter())
+	}
 	if body == nil {
 		return
 	}

@@ -157,7 +157,7 @@ var badInputs = []struct {
 	{"top-up of 2^53", topUpWith("k", `{"amount":9007199254740992}`), 400, "amount", "1 to 9007199254740991"},
 	{"overlong top-up", topUpWith("k", `{"amount":`+strings.Repeat("9", 400)+`}`), 400, "amount", "whole number"},
 	{"top-up with an exponent", topUpWith("k", `{"amount":1e3}`), 400, "amount", "whole number"},
-	{"top-up for ever", topUpWith("k", `{"amount":5,"expiresAt":"9999-01-01T00:00:00Z"}`), 400, "expiresAt", "within 100 years"},
+	{"top-up for ever", topUpWith("k", `{"amount":5,"expiresAt":"9999-01-01T00:00:00Z"}`), 400, "expiresAt", "at the latest"},
 	{"top-up until tomorrow", topUpWith("k", `{"amount":5,"expiresAt":"tomorrow"}`), 400, "expiresAt", "RFC 3339"},
 	{"top-up in euros", topUpWith("k", `{"amount":5,"currency":"EUR"}`), 400, "currency", "is not a field"},
 	{"top-up of a priority", topUpWith("k", `{"amount":5,"priority":1000001}`), 400, "priority", "1000000"},

@@ -46,11 +46,11 @@ func TestBadMoneyIsRefusedByNameAndWritesNothing(t *testing.T) {
 	}
 	s.must(t, 201, request{method: "POST", path: "/v1/plans", body: goodPlan})
 	s.must(t, 201, request{method: "POST", path: "/v1/plans", body: strings.NewReplacer("EUR", "USD", `"pro"`, `"dollars"`).Replace(goodPlan)})
-	s.must(t, 201, request{method: "POST", path: "/v1/subscriptions", body: `{"customer":"acme","plan":"pro"}`})
+	_, subscription := s.subscribe(t, toPro)
 	s.topUp(t, 201, "known", `{"amount":5}`)
 	long := strings.Repeat("9", 400)
 	now := time.Now().UTC()
-	lastYear, nextYear := now.AddDate(-1, 0, 0).Format("2006-01-02T15:04:05Z"), now.AddDate(1, 0, 0).Format("2006-01-02T15:04:05Z")
+	lastYear := now.AddDate(-1, 0, 0).Format(time.RFC3339)
 	day := func(from, to string) request {
 		return request{method: "GET", path: fmt.Sprintf("/v1/customers/acme/days?metric=calls&from=%s&to=%s", from, to)}
 	}
@@ -58,6 +58,15 @@ func TestBadMoneyIsRefusedByNameAndWritesNothing(t *testing.T) {
 		r := topUpWith("k", `{"amount":5}`)
 		r.path = path
 		return r
+	}
+	moved := func(times string) request {
+		return request{method: "PUT", path: subscription, body: `{"customer":"acme","plan":"pro",` + times + `}`, header: anyVersion}
+	}
+	rule := func(times string) request {
+		return request{method: "POST", path: "/v1/rules", body: strings.Replace(prepaidRule, `"id":"reports"`, `"id":"bad",`+times, 1)}
+	}
+	override := func(end string) request {
+		return request{method: "POST", path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"acme"},"metric":"reports","limit":5,"validUntil":"` + end + `"}`}
 	}
 	customer := func(currency string) request {
 		return request{method: "PUT", path: "/v1/customers/acme", body: strings.Replace(goodCustomer, "EUR", currency, 1), header: anyVersion}
@@ -78,7 +87,19 @@ func TestBadMoneyIsRefusedByNameAndWritesNothing(t *testing.T) {
 		"top-up of a renewing quota":     {elsewhere("/v1/customers/acme/wallets/calls/topups"), 404, "metric", "calls is none"},
 		"top-up of nobody":               {elsewhere("/v1/customers/nobody/wallets/reports/topups"), 404, "id", "customer"},
 		"top-up by last year's clock":    {topUpWith("k", `{"amount":5,"expiresAt":"`+lastYear+`"}`), 400, "expiresAt", "in the future"},
-		"top-up into the next century":   {topUpWith("k", `{"amount":5,"expiresAt":"2226-01-01T00:00:00Z"}`), 400, "expiresAt", "within 100 years"},
+		"top-up into the next century":   {topUpWith("k", `{"amount":5,"expiresAt":"2226-01-01T00:00:00Z"}`), 400, "expiresAt", "at the latest (controlplane.maxAhead), or be left out; given is 2226-01-01T00:00:00Z"},
+		"top-up for no time":             {topUpWith("k", `{"amount":5,"expiresIn":"-720h"}`), 400, "expiresIn", "1s to 87600h"},
+		"top-up for a century":           {topUpWith("k", `{"amount":5,"expiresIn":"876000h"}`), 400, "expiresIn", "given is \"876000h\""},
+		"top-up with two ends":           {topUpWith("k", `{"amount":5,"expiresIn":"720h","expiresAt":"`+nextYear+`"}`), 400, "expiresIn", "left out where expiresAt"},
+		"rule that ended last year":      {rule(`"validUntil":"` + lastYear + `"`), 400, "validUntil", "given is " + lastYear},
+		"rule into the next century":     {rule(`"validUntil":"2226-01-01T00:00:00Z"`), 400, "validUntil", "at the latest"},
+		"rule from the next century on":  {rule(`"validFrom":"2226-01-01T00:00:00Z"`), 400, "validFrom", "at the latest"},
+		"override that ended last year":  {override(lastYear), 400, "validUntil", "given is " + lastYear},
+		"override for a century":         {override("2226-01-01T00:00:00Z"), 400, "validUntil", "at the latest"},
+		"subscription since last year":   {request{method: "POST", path: "/v1/subscriptions", body: `{"customer":"acme","plan":"pro","startedAt":"` + lastYear + `"}`}, 400, "startedAt", "leave it out"},
+		"subscription until next year":   {request{method: "POST", path: "/v1/subscriptions", body: `{"customer":"acme","plan":"pro","endsAt":"` + nextYear + `"}`}, 400, "endsAt", "leave it out"},
+		"subscription put before itself": {moved(`"startedAt":"` + lastYear + `"`), 400, "startedAt", "given is " + lastYear},
+		"subscription put to end":        {moved(`"endsAt":"` + nextYear + `"`), 400, "endsAt", "there is none"},
 		"plan in a currency of none":     {plan(`EUR`, `XXX`), 400, "currency", "ISO 4217"},
 		"plan in small letters":          {plan(`EUR`, `eur`), 400, "currency", "ISO 4217"},
 		"plan of a fee below nothing":    {plan(`49.00`, `-1.00`), 400, "baseFee", ""},

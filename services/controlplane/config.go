@@ -25,6 +25,10 @@ type Config struct {
 	RequestTimeout time.Duration `koanf:"requestTimeout" doc:"how long one request may take before it is answered with 503"`
 	// ShutdownTimeout bounds how long a stop waits for requests in flight.
 	ShutdownTimeout time.Duration `koanf:"shutdownTimeout" doc:"how long a stop waits for requests in flight"`
+	// MaxClockSkew is 1s to 24h.
+	MaxClockSkew time.Duration `koanf:"maxClockSkew" doc:"how far a caller's Date may be off on writes of customers, plans, subscriptions, wallets and overrides; and how long ago an end may lie that a rule or override is given"`
+	// MaxAhead is 24h to 876000h, 100 years.
+	MaxAhead time.Duration `koanf:"maxAhead" doc:"how far ahead the end of a grant, and the beginning or end of a rule or override, may lie"`
 }
 
 // Token is one caller. The token itself is never configured, only its hash.
@@ -43,10 +47,15 @@ func DefaultConfig() Config {
 		Listen:          ":8088",
 		RequestTimeout:  5 * time.Second,
 		ShutdownTimeout: 10 * time.Second,
+		MaxClockSkew:    15 * time.Minute,
+		MaxAhead:        10 * 365 * 24 * time.Hour,
 	}
 }
 
-const maxActorLength = 128 // characters
+const (
+	maxActorLength = 128 // characters
+	day            = 24 * time.Hour
+)
 
 // Check returns what New would refuse of the configuration, each mistake with
 // its key, nil without one.
@@ -56,6 +65,12 @@ func (c Config) Check() error {
 	}
 	if c.RequestTimeout <= 0 || c.ShutdownTimeout <= 0 {
 		return errors.New("controlplane.requestTimeout and controlplane.shutdownTimeout must be above 0")
+	}
+	if c.MaxClockSkew < time.Second || c.MaxClockSkew > day {
+		return errors.New("controlplane.maxClockSkew must be 1s to 24h")
+	}
+	if c.MaxAhead < day || c.MaxAhead > 100*365*day {
+		return errors.New("controlplane.maxAhead must be 24h to 876000h, 100 years")
 	}
 	seen := map[string]bool{}
 	for i, t := range c.Tokens {

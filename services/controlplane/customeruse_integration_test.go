@@ -182,7 +182,7 @@ func TestUseIsOfTheWidestRule(t *testing.T) {
 	rule("narrow", "c001", `,"scope":{"service":"s"}`, 10)
 	rule("shadow", "c001", `,"mode":"shadow"`, 11)
 	rule("own", "c002", ``, 20)
-	rule("past", "c003", `,"validUntil":"2026-07-01T00:00:00Z"`, 30)
+	rule("past", "c003", `,"validUntil":"2026-07-16T11:50:00Z"`, 30)
 	m.must(t, 201, request{method: "POST", path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"c004"},"metric":"calls","limit":40}`})
 	m.must(t, 201, request{method: "POST", path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"c004"},"metric":"calls","period":"month","limit":41}`})
 	m.must(t, 201, request{method: "POST", path: "/v1/overrides", body: `{"subject":{"kind":"tenant","value":"c005"},"metric":"calls","unlimited":true}`})

@@ -27,8 +27,8 @@ var fieldNotes = map[string]map[string]string{
 		"thresholds":  "Of quotas: where use is announced on quota-events.v1 and to webhooks; default 80 % and 100 %, {} is nowhere.",
 		"refundOn":    "How a call that was let pass may fail so that its charge is given back: 5xx, timeout, error (not reachable), or single statuses 400 to 599 such as \"503\"; default none.",
 		"priority":    "Decides between equally specific rules: higher wins.",
-		"validFrom":   "The rule holds from this time on.",
-		"validUntil":  "The rule holds until this time.",
+		"validFrom":   "The rule holds from this time on; at most controlplane.maxAhead (10 years by default) ahead.",
+		"validUntil":  "The rule holds until this time: a new one lies at most controlplane.maxAhead ahead, and not more than controlplane.maxClockSkew in the past.",
 		"origin":      "The subscription that wrote the rule, and alone may change it; ignored in requests.",
 	},
 	"Subject": {
@@ -75,7 +75,7 @@ var fieldNotes = map[string]map[string]string{
 		"limit":      "In place of the rule's limit; may be absent only when unlimited is true.",
 		"burst":      "In place of the rule's burst. Absent: a burst that equals the rule's limit follows the new limit, another stays.",
 		"unlimited":  "Counts and never denies.",
-		"validUntil": "From then on the rule's own numbers hold again.",
+		"validUntil": "From then on the rule's own numbers hold again. Bounded as a rule's.",
 		"origin":     "The subscription that wrote the override, and alone may change it; ignored in requests.",
 	},
 	"Service": {
@@ -151,8 +151,8 @@ var fieldNotes = map[string]map[string]string{
 		"planVersion":       "Absent is the newest.",
 		"cancelAtPeriodEnd": "Ends it with the plan's running period: at endsAt.",
 		"status":            "active or ended; ignored in requests.",
-		"startedAt":         "Ignored in requests.",
-		"endsAt":            "The first instant after it; ignored in requests.",
+		"startedAt":         "Made by the control plane: in requests as GET answered it, or left out.",
+		"endsAt":            "The first instant after it; in requests as startedAt.",
 		"phases":            "The plan versions it has had; ignored in requests.",
 	},
 	"Cache": {

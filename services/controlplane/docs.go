@@ -17,7 +17,10 @@ and /healthz need none.
 
 Every error is a problem (RFC 9457) whose errors name each wrong field. Changes need If-Match (428 without, 412 when
 stale, * for any version); what GET answers can be PUT back. Lists are pages: pass next as cursor. Bodies are JSON in
-UTF-8 of at most 1 MB, in which unknown fields are refused.`
+UTF-8 of at most 1 MB, in which unknown fields are refused.
+
+No call needs a clock of the caller's. Writes of customers, plans, subscriptions, wallets and overrides that bring one, as the
+header Date, are refused where it is off (controlplane.maxClockSkew).`
 
 // docsTemplate is a page without scripts or anything from elsewhere, so that
 // it works where the control plane does.

@@ -16,7 +16,7 @@ func (l overrideList) filters() []filter {
 	return []filter{{`document->>'metric' = $%d`, l.Metric}, {ofTenant, l.Tenant}}
 }
 
-func overrideResource() resource[overrides.Override, overrideList] {
+func (s *Service) overrideResource() resource[overrides.Override, overrideList] {
 	return resource[overrides.Override, overrideList]{
 		entity: overrideEntity, path: "/v1/overrides", item: "override", keyField: "id",
 		key:      func(o *overrides.Override) *string { return &o.ID },
@@ -27,5 +27,6 @@ func overrideResource() resource[overrides.Override, overrideList] {
 			o.Origin = nil // the control plane's to write
 			return rule.NormalizeOverride(o)
 		},
+		carry: s.carryOverride,
 	}
 }

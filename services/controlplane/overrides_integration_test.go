@@ -7,11 +7,14 @@ import (
 	"net/url"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 )
 
-const goodOverride = `{"subject":{"kind":"tenant","value":"acme"},"metric":"hellos","window":"60s","limit":300,"validUntil":"2030-01-01T00:00:00Z"}`
+var goodOverride = `{"subject":{"kind":"tenant","value":"acme"},"metric":"hellos","window":"60s","limit":300,"validUntil":"` + nextYear + `"}`
+
+var nextYear = time.Now().UTC().AddDate(1, 0, 0).Format(time.RFC3339)
 
 func TestOverrideLifeIsMirroredByteForByte(t *testing.T) {
 	t.Parallel()

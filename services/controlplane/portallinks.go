@@ -27,7 +27,7 @@ type PortalLinkMade struct {
 const (
 	defaultLinkLife = 24 * time.Hour
 	minLinkLife     = time.Minute
-	maxLinkLife     = 90 * 24 * time.Hour
+	maxLinkLife     = ticket.PortalLife
 )
 
 // Portal is what links to the customer portal are made of.

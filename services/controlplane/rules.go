@@ -30,7 +30,7 @@ const ofTenant = `CASE document->'subject'->>'kind'
 	WHEN 'application' THEN starts_with(document->'subject'->>'value', $%[1]d || '/')
 	ELSE false END`
 
-func ruleResource() resource[rules.Rule, ruleList] {
+func (s *Service) ruleResource() resource[rules.Rule, ruleList] {
 	return resource[rules.Rule, ruleList]{
 		entity: ruleEntity, path: "/v1/rules", item: "rule", keyField: "id",
 		key:       func(r *rules.Rule) *string { return &r.ID },
@@ -38,7 +38,7 @@ func ruleResource() resource[rules.Rule, ruleList] {
 		newKey:    uuid.NewString,
 		validate:  func(r rules.Rule) []FieldError { return ruleErrors(rule.Validate(r)) },
 		normalize: func(r rules.Rule) rules.Rule { return rule.Normalize(rule.Strip(r)) },
-		carry:     carryRule,
+		carry:     s.carryRule,
 	}
 }
 

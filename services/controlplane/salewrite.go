@@ -69,7 +69,7 @@ func (x *sale) writeRule(ctx context.Context, subscription string, d difference[
 	if after := d.after; after != nil {
 		change.build = func(current []byte, version int64) ([]byte, error) {
 			after.Version = version
-			if err := carryRule(current, after, x.at); err != nil {
+			if err := carryCalendar(current, after, x.at); err != nil {
 				return nil, err
 			}
 			return json.Marshal(after)

@@ -29,6 +29,10 @@ func TestNewRefusesAConfigByName(t *testing.T) {
 	}{
 		{"listen", func(c *controlplane.Config) { c.Listen = "" }, "listen"},
 		{"timeout", func(c *controlplane.Config) { c.RequestTimeout = 0 }, "requestTimeout"},
+		{"no skew", func(c *controlplane.Config) { c.MaxClockSkew = 0 }, "maxClockSkew"},
+		{"skew of days", func(c *controlplane.Config) { c.MaxClockSkew = 25 * time.Hour }, "maxClockSkew"},
+		{"nothing ahead", func(c *controlplane.Config) { c.MaxAhead = time.Hour }, "maxAhead"},
+		{"centuries ahead", func(c *controlplane.Config) { c.MaxAhead = 200 * 365 * 24 * time.Hour }, "maxAhead"},
 		{"token name", func(c *controlplane.Config) { c.Tokens[0].Name = "" }, "tokens[0]: name"},
 		{"token role", func(c *controlplane.Config) { c.Tokens[1].Role = "root" }, "tokens[1]: role"},
 		{"token hash", func(c *controlplane.Config) { c.Tokens[1].SHA256 = adminToken }, "tokens[1]: sha256"},

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -67,7 +68,7 @@ func wantedSubscription(ctx context.Context, id string) (sales.Subscription, err
 	add := func(field, message string) { found = append(found, FieldError{"body", field, message}) }
 	switch {
 	case id == "" && in.ID != "":
-		add("id", "is made by the control plane; leave it out")
+		add("id", madeHere)
 	case in.ID != "" && in.ID != id:
 		add("id", "must be the one in the path, or be left out")
 	}
@@ -80,10 +81,42 @@ func wantedSubscription(ctx context.Context, id string) (sales.Subscription, err
 	if in.PlanVersion < 0 {
 		add("planVersion", "must be a version of the plan; without it, it is the newest")
 	}
+	// A caller that gives a time must not be left to think that it holds.
+	if id == "" && in.StartedAt != nil {
+		add("startedAt", madeHere)
+	}
+	if id == "" && in.EndsAt != nil {
+		add("endsAt", madeHere)
+	}
 	if found != nil {
 		return in, invalid(found...)
 	}
 	return in, nil
+}
+
+const madeHere = "is made by the control plane; leave it out"
+
+// keepTimes refuses times that are neither those that the subscription had nor
+// those that it has now: they follow from what is done, and when.
+func keepTimes(had, has, given sales.Subscription) error {
+	var found []FieldError
+	for _, t := range []struct {
+		field          string
+		given, had, is *time.Time
+	}{{"startedAt", given.StartedAt, had.StartedAt, has.StartedAt}, {"endsAt", given.EndsAt, had.EndsAt, has.EndsAt}} {
+		if t.given == nil || t.had != nil && t.had.Equal(*t.given) || t.is != nil && t.is.Equal(*t.given) {
+			continue
+		}
+		right := "there is none: leave it out"
+		if t.had != nil {
+			right = "must be " + instant(*t.had) + ", as GET answers it, or be left out"
+		}
+		found = append(found, FieldError{"body", t.field, fmt.Sprintf("is the control plane's, and %s; given is %s", right, instant(*t.given))})
+	}
+	if found != nil {
+		return invalid(found...)
+	}
+	return nil
 }
 
 func (s *Service) subscribe(ctx context.Context, _ *struct{}) (*document[sales.Subscription], error) {
@@ -157,7 +190,11 @@ func (s *Service) changeSubscription(ctx context.Context, in *changeInput) (*doc
 		if sub.Customer != want.Customer {
 			return invalid(FieldError{"body", "customer", "cannot be changed; subscribe the other customer"})
 		}
-		return x.change(ctx, sub, want)
+		had := *sub
+		if err := x.change(ctx, sub, want); err != nil {
+			return err
+		}
+		return keepTimes(had, *sub, want)
 	})
 }
 

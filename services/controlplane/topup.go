@@ -24,7 +24,8 @@ import (
 // NewTopUp is what a wallet is topped up with.
 type NewTopUp struct {
 	Amount    int64      `json:"amount" minimum:"1" doc:"Units to grant: 1 to 2^53 − 1, and so with all that was granted before."`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"The first instant that the units cannot be used any more: what is left is forfeited. Absent is never."`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"The first instant that the units cannot be used any more: what is left is forfeited. Absent is never. In the future, and at most controlplane.maxAhead (10 years by default) ahead."`
+	ExpiresIn string     `json:"expiresIn,omitempty" doc:"In place of expiresAt, for callers without a clock: how long from now, such as 720h; at least 1s."`
 	Priority  int        `json:"priority,omitempty" doc:"Grants of higher priority are spent first; of equal ones those that expire sooner. −1000000 to 1000000."`
 	Note      string     `json:"note,omitempty" doc:"For people: an order's number, say. At most 256 printable characters."`
 }
@@ -45,7 +46,6 @@ type TopUp struct {
 const (
 	topUpsPath  = "/topups"
 	maxNote     = 256 // characters
-	maxLifetime = 100 * 365 * 24 * time.Hour
 	maxPriority = 1_000_000
 )
 
@@ -105,7 +105,7 @@ func (s *Service) decodeTopUp(ctx context.Context, in WalletInput, key string) (
 		return nil, p
 	}
 	now := s.deps.Now().UTC().Truncate(time.Microsecond)
-	found := append(in.check(), body.check(now)...)
+	found := append(in.check(), s.checkTopUp(body)...)
 	if !idempotencyKey.MatchString(key) {
 		found = append(found, FieldError{"header", "Idempotency-Key", "must be given, 1 to 255 visible ASCII characters: a new one for each top-up, the same to repeat it"})
 	}
@@ -123,17 +123,24 @@ func (s *Service) decodeTopUp(ctx context.Context, in WalletInput, key string) (
 	if err != nil {
 		return nil, fmt.Errorf("make id of grant: %w", err)
 	}
-	t := &topUp{
+	return &topUp{
 		customer: in.ID, metric: in.Metric, key: key, note: body.Note, actor: callOf(ctx).who.name, sum: sha256.Sum256(canonical),
-		grant: wallet.Grant{ID: "grant_" + id.String(), Amount: body.Amount, Priority: body.Priority, GrantedAt: now},
-	}
-	if body.ExpiresAt != nil {
-		t.grant.ExpiresAt = *body.ExpiresAt
-	}
-	return t, nil
+		grant: wallet.Grant{ID: "grant_" + id.String(), Amount: body.Amount, Priority: body.Priority, GrantedAt: now, ExpiresAt: body.end(now)},
+	}, nil
 }
 
-func (n NewTopUp) check(now time.Time) (found []FieldError) {
+// end is when a grant made now expires, zero for never; of a body that was checked.
+func (n NewTopUp) end(now time.Time) time.Time {
+	if n.ExpiresAt != nil {
+		return *n.ExpiresAt
+	}
+	if life, err := time.ParseDuration(n.ExpiresIn); err == nil {
+		return now.Add(life).Truncate(time.Microsecond)
+	}
+	return time.Time{}
+}
+
+func (s *Service) checkTopUp(n NewTopUp) (found []FieldError) {
 	add := func(field, message string) { found = append(found, FieldError{"body", field, message}) }
 	if n.Amount < 1 || n.Amount > wallet.MaxTotal {
 		add("amount", fmt.Sprintf("must be a whole number of units, 1 to %d", int64(wallet.MaxTotal)))
@@ -144,9 +151,21 @@ func (n NewTopUp) check(now time.Time) (found []FieldError) {
 	if utf8.RuneCountInString(n.Note) > maxNote || strings.ContainsFunc(n.Note, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		add("note", fmt.Sprintf("must be at most %d printable characters", maxNote))
 	}
-	// That it is not past is judged of what is no repetition.
-	if n.ExpiresAt != nil && n.ExpiresAt.After(now.Add(maxLifetime)) {
-		add("expiresAt", "must be within 100 years; leave it out for units that never expire")
+	// That its end is not past is judged of what is no repetition.
+	if n.ExpiresAt != nil {
+		if message := s.misses(term{is: n.ExpiresAt}); message != "" {
+			add("expiresAt", message)
+		}
+	}
+	if n.ExpiresIn == "" {
+		return found
+	}
+	life, err := time.ParseDuration(n.ExpiresIn)
+	switch {
+	case n.ExpiresAt != nil:
+		add("expiresIn", "must be left out where expiresAt is given")
+	case err != nil || life < time.Second || life > s.cfg.MaxAhead:
+		add("expiresIn", fmt.Sprintf("must be a duration of 1s to %s (controlplane.maxAhead), such as 720h; given is %q", s.cfg.MaxAhead, printable(n.ExpiresIn)))
 	}
 	return found
 }

@@ -27,11 +27,18 @@ type till struct {
 	world
 	redis  *redis.Client
 	prefix string
+	now    func() time.Time
 }
 
 func newTill(t *testing.T) *till {
 	t.Helper()
-	s := &till{world: newWorld(t)}
+	return newTillAt(t, nil)
+}
+
+// newTillAt is a till whose control planes have that clock; nil is the real one.
+func newTillAt(t *testing.T, now func() time.Time) *till {
+	t.Helper()
+	s := &till{world: newWorld(t), now: now}
 	if err := migrate.Up(t.Context(), s.dsn, "keeper"); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +69,7 @@ func (s *till) service(t *testing.T, change func(*pgxpool.Config), client redis.
 	if client == nil {
 		client = s.redis
 	}
-	api, err := controlplane.New(testConfig(), controlplane.Deps{Pool: pool, Usage: noUsage{}, Redis: client, KeyPrefix: s.prefix})
+	api, err := controlplane.New(testConfig(), controlplane.Deps{Pool: pool, Usage: noUsage{}, Redis: client, KeyPrefix: s.prefix, Now: s.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +167,7 @@ func TestTopUpRefusesAndWritesNothing(t *testing.T) {
 	}{
 		"an unknown customer": {elsewhere("/v1/customers/nobody/wallets/reports/topups"), 404, "id", "customer"},
 		"an unknown metric":   {elsewhere("/v1/customers/acme/wallets/exports/topups"), 404, "metric", "exports is none"},
-		"yesterday":           {topUpWith("k", `{"amount":5,"expiresAt":"2020-01-01T00:00:00Z"}`), 400, "expiresAt", "in the future"},
+		"yesterday":           {topUpWith("k", `{"amount":5,"expiresAt":"2020-01-01T00:00:00Z"}`), 400, "expiresAt", "in the future, as it is 20"},
 	} {
 		p := s.must(t, c.status, c.is).problem(t)
 		if len(p.Errors) != 1 || p.Errors[0].Field != c.field || !strings.Contains(p.Errors[0].Message, c.says) {

@@ -49,7 +49,7 @@ func (s *Service) topUpIn(ctx context.Context, tx pgx.Tx, t *topUp) (*finished, 
 		return known, err
 	}
 	if g := t.grant; !g.ExpiresAt.IsZero() && !g.ExpiresAt.After(g.GrantedAt) {
-		return nil, invalid(FieldError{"body", "expiresAt", "must be in the future; here it is " + g.GrantedAt.Format(time.RFC3339)})
+		return nil, invalid(FieldError{"body", "expiresAt", fmt.Sprintf("must be in the future, as it is %s here; given is %s", instant(g.GrantedAt), instant(g.ExpiresAt))})
 	}
 	if err := lockCustomer(ctx, tx, t.customer); err != nil {
 		return nil, err

@@ -69,12 +69,14 @@ func (s *Service) admit(w http.ResponseWriter, text string) (ticket.Ticket, bool
 		s.refuse(w, whyNone, "Open the link you were sent: it shows your account.")
 		return ticket.Ticket{}, false
 	}
-	t, err := s.deps.Keys.Verify(text, ticket.Check{Purpose: ticket.Portal, Now: s.deps.Now(), Leeway: s.cfg.Leeway})
+	t, err := s.deps.Keys.Verify(text, ticket.Check{Purpose: ticket.Portal, Now: s.deps.Now(), Leeway: s.cfg.Leeway, Life: ticket.PortalLife})
 	switch {
 	case err == nil:
 		return t, true
 	case errors.Is(err, ticket.ErrExpired):
 		s.refuse(w, whyExpired, "Your link has expired. Ask for a new one where you got it.")
+	case errors.Is(err, ticket.ErrTooLong):
+		s.refuse(w, whyTooLong, "This link is not valid: it would hold for too long. Ask for a new one where you got it.")
 	default:
 		s.refuse(w, whyForged, "This link is not valid. Copy it whole, or ask for a new one where you got it.")
 	}

@@ -19,6 +19,7 @@ const (
 	whyNone    = "no_ticket"
 	whyExpired = "expired"
 	whyForged  = "forged"
+	whyTooLong = "too_long"
 )
 
 // RegisterMetrics registers the room's metrics, for the reference.
@@ -32,7 +33,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, result := range []string{resultShown, resultNotFound, resultAway} {
 		m.pages.WithLabelValues(result)
 	}
-	for _, why := range []string{whyNone, whyExpired, whyForged} {
+	for _, why := range []string{whyNone, whyExpired, whyForged, whyTooLong} {
 		m.refused.WithLabelValues(why)
 	}
 	reg.MustRegister(m.pages, m.refused)

@@ -190,6 +190,8 @@ func TestBadTicketsAreRefusedBeforeAnythingIsAsked(t *testing.T) {
 		"expired":           s.ticket(t, s.keys, ticket.Portal, "acme", -time.Hour),
 		"for another thing": s.ticket(t, s.keys, "waitingroom", "acme", time.Hour),
 		"two in one":        good + good,
+		"for a year":        s.ticket(t, s.keys, ticket.Portal, "acme", 365*24*time.Hour),
+		"for ever":          s.ticket(t, s.keys, ticket.Portal, "acme", 100*365*24*time.Hour),
 	} {
 		for _, path := range []string{"/", "/topups", "/invoices", "/invoices/i1", "/invoices/i1/pdf", "/anything", "/open?ticket=" + url.QueryEscape(text)} {
 			if got := s.ask("GET", path, text, ""); got.Code != http.StatusForbidden || len(got.Result().Cookies()) != 0 {

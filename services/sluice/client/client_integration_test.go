@@ -37,6 +37,12 @@ type server struct {
 
 func newServer(t *testing.T) server {
 	t.Helper()
+	return newServerAt(t, nil)
+}
+
+// newServerAt is a server with that clock; nil is the real one.
+func newServerAt(t *testing.T, now func() time.Time) server {
+	t.Helper()
 	dsn := servertest.Postgres(t)
 	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "usage", "webhooks", "billing"); err != nil {
 		t.Fatal(err)
@@ -59,7 +65,7 @@ func newServer(t *testing.T) server {
 		t.Fatal(err)
 	}
 	t.Cleanup(sender.Close)
-	s, err := controlplane.New(cfg, controlplane.Deps{Pool: pool, Usage: store, Webhooks: sender})
+	s, err := controlplane.New(cfg, controlplane.Deps{Pool: pool, Usage: store, Webhooks: sender, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

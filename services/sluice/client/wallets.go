@@ -26,6 +26,7 @@ type walletView struct {
 type newTopUp struct {
 	Amount    int64  `json:"amount"`
 	ExpiresAt string `json:"expiresAt,omitempty"`
+	ExpiresIn string `json:"expiresIn,omitempty"`
 	Priority  int    `json:"priority,omitempty"`
 	Note      string `json:"note,omitempty"`
 }
@@ -109,6 +110,7 @@ func createTopUpCommand(c *connection) *cobra.Command {
 	}
 	cmd.Flags().Int64Var(&body.Amount, "amount", 0, "units to grant")
 	cmd.Flags().StringVar(&body.ExpiresAt, "expires-at", "", "when what is left of them is forfeited (RFC 3339)")
+	cmd.Flags().StringVar(&body.ExpiresIn, "expires-in", "", "the same, as how long from now by the control plane's clock, such as 720h")
 	cmd.Flags().IntVar(&body.Priority, "priority", 0, "grants of higher priority are spent first")
 	cmd.Flags().StringVar(&body.Note, "note", "", "a note for people")
 	cmd.Flags().StringVar(&key, "key", "", "Idempotency-Key; default is a new one")
