@@ -58,7 +58,10 @@ type Options struct {
 	// Tell makes a step known. When it returned, the step counts as told, also after
 	// a kill of this process; it is safe for concurrent use.
 	Tell func(News)
-	Log  *slog.Logger
+	// MaxOpen is how many a tenant may have open at once, those that are on their
+	// way to be charged among them; 0 is DefaultMaxOpen.
+	MaxOpen int
+	Log     *slog.Logger
 }
 
 // Book holds reservations. It is safe for concurrent use, and owns no goroutine.
@@ -76,11 +79,17 @@ func New(o Options) (*Book, error) {
 	if o.Store == nil || o.Client == nil || o.Tell == nil {
 		return nil, errors.New("reserve: Store, Client and Tell are required")
 	}
+	if o.MaxOpen == 0 {
+		o.MaxOpen = DefaultMaxOpen
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
 	return &Book{o: o, die: func(string) error { return nil }}, nil
 }
+
+// MaxOpen is how many reservations a tenant may have open at once.
+func (b *Book) MaxOpen() int { return b.o.MaxOpen }
 
 // Points between the steps of a book, for tests.
 const (

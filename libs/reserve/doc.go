@@ -20,6 +20,10 @@
 // was charged and nobody brought to an end is given back, the others are
 // forgotten.
 //
+// The record is written only where the tenant has a place for it: so many attempts
+// may be open at once (Options.MaxOpen), from before their charge until they were
+// brought to their end.
+//
 // Counters in other slots of a Cluster, and those of shadow rules, follow: each
 // group of them has a number of its own, named by the attempt, that goes from 0
 // to 1 with its charge and to 2 with its end. The tenant's slot decides: others

@@ -80,7 +80,7 @@ func (b *Book) void(ctx context.Context, n name, now int64) (Reservation, error)
 		return Reservation{}, err
 	}
 	r := Reservation{Record: &Record{ID: n.id, Tenant: n.tenant}, State: Void, EndedAt: time.UnixMicro(now).UTC()}
-	return r, b.keepUntil(ctx, n, nil, r.EndedAt.Add(keepEnded))
+	return r, b.leave(ctx, entry{n, 0}, nil, r.EndedAt.Add(keepEnded)) // attempts give back their places themselves
 }
 
 // end takes an open reservation to its end, and does what follows from that.
@@ -127,27 +127,30 @@ func (b *Book) complete(ctx context.Context, st *standing, r Reservation, h *hea
 		return err
 	}
 	n := name{r.Tenant, r.ID}
-	if err := b.dropDue(ctx, entry{n, r.At}); err != nil {
+	// Out of the index comes last: until then a sweep does the rest.
+	_, followers := split(b.o.Client, r.Record)
+	if err := b.leave(ctx, entry{n, r.At}, followers, r.EndedAt.Add(keepEnded)); err != nil {
 		return err
 	}
-	_, followers := split(b.o.Client, r.Record)
-	if err := b.keepUntil(ctx, n, followers, r.EndedAt.Add(keepEnded)); err != nil {
+	if err := b.dropDue(ctx, entry{n, r.At}); err != nil {
 		return err
 	}
 	return b.die(pointCleared)
 }
 
-// keepUntil has numbers and records of an ended reservation go in time.
-func (b *Book) keepUntil(ctx context.Context, n name, followers []follower, at time.Time) error {
+// leave gives the place of an ended reservation back, and has its numbers and
+// records go in time.
+func (b *Book) leave(ctx context.Context, e entry, followers []follower, at time.Time) error {
 	pipe := b.o.Client.Pipeline()
+	b.givePlace(ctx, pipe, e)
 	for i := range followers {
 		pipe.ExpireAt(ctx, b.o.KeyPrefix+followers[i].key, at)
 	}
-	for _, key := range []string{n.state(), n.attempt(), n.end(), n.records()} {
+	for _, key := range []string{e.state(), e.name.attempt(), e.end(), e.records()} {
 		pipe.ExpireAt(ctx, b.o.KeyPrefix+key, at)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("have reservation %s expire: %w", n.id, unavailable(err))
+		return fmt.Errorf("have reservation %s expire: %w", e.id, unavailable(err))
 	}
 	return nil
 }
@@ -157,7 +160,10 @@ func (b *Book) forget(ctx context.Context, e entry, r *Record) error {
 	if err := b.follow(ctx, Reservation{Record: r}, hearing(r)); err != nil {
 		return err
 	}
-	if err := b.o.Client.HDel(ctx, b.o.KeyPrefix+e.records(), field(e.attempt)).Err(); err != nil {
+	pipe := b.o.Client.Pipeline()
+	b.givePlace(ctx, pipe, e)
+	pipe.HDel(ctx, b.o.KeyPrefix+e.records(), field(e.attempt))
+	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("remove attempt of reservation %s: %w", e.id, unavailable(err))
 	}
 	return b.dropDue(ctx, e)

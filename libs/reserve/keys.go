@@ -54,6 +54,7 @@ func (n name) state() string     { return rule.TenantTag(n.tenant) + ":reservati
 func (n name) attempt() string   { return n.state() + ":at" }
 func (n name) end() string       { return n.state() + ":end" }
 func (n name) records() string   { return rule.TenantTag(n.tenant) + ":reserved:" + n.id }
+func (n name) places() string    { return rule.TenantTag(n.tenant) + ":reservations" }
 func (n name) shard() string     { return dueKey(n.shardNumber()) }
 func dueKey(shard int) string    { return "{due-" + strconv.Itoa(shard) + "}:reservations" }
 func field(attempt int64) string { return strconv.FormatInt(attempt, 10) }

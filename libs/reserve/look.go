@@ -25,6 +25,7 @@ type standing struct {
 	record  *Record
 	records int64 // of all attempts, notes among them
 	told    bool
+	open    int64 // of the tenant
 }
 
 // look reads how a reservation stands, with the record of an attempt, of 0 that
@@ -35,19 +36,19 @@ func (b *Book) look(ctx context.Context, n name, attempt int64) (standing, error
 		asked = field(attempt)
 	}
 	p := b.o.KeyPrefix
-	keys := []string{p + n.state(), p + n.attempt(), p + n.end(), p + n.records(), redisstore.MarkerKey(b.o.Client, p, n.state())}
+	keys := []string{p + n.state(), p + n.attempt(), p + n.end(), p + n.records(), redisstore.MarkerKey(b.o.Client, p, n.state()), p + n.places()}
 	answer, err := lookScript.Run(ctx, b.o.Client, keys, asked).StringSlice()
 	if err != nil {
 		return standing{}, fmt.Errorf("look at reservation %s: %w", n.id, unavailable(err))
 	}
-	if len(answer) != 8 {
+	if len(answer) != 9 {
 		return standing{}, fmt.Errorf("look at reservation %s: answer %q is not the script's", n.id, answer)
 	}
 	if answer[0] != "1" {
 		return standing{}, fmt.Errorf("look at reservation %s: %w: %w", n.id, limit.ErrUnavailable, limit.ErrRestoring)
 	}
 	st := standing{told: answer[7] != ""}
-	for i, to := range map[int]*int64{1: &st.now, 2: &st.number, 3: &st.attempt, 4: &st.ended, 6: &st.records} {
+	for i, to := range map[int]*int64{1: &st.now, 2: &st.number, 3: &st.attempt, 4: &st.ended, 6: &st.records, 8: &st.open} {
 		if *to, err = strconv.ParseInt(answer[i], 10, 64); err != nil || *to < 0 {
 			return standing{}, fmt.Errorf("look at reservation %s: %q is no number: %w", n.id, answer[i], limit.ErrCounterBroken)
 		}

@@ -29,7 +29,7 @@ type Made struct {
 // time; made is called once they are, before it returns, to tell of it. The
 // record's At and Until are set here. Of several calls for one id one reserves,
 // and the others find that it did. Errors: ErrAnother, *EndedError of one that has
-// ended, or that the store is away; whether units were taken is then not known,
+// ended, ErrTooMany, or that the store is away; whether units were taken is then not known,
 // and a repeat tells. What nobody repeats is given back when it is due.
 func (b *Book) Reserve(ctx context.Context, r Record, ttl time.Duration, counters []limit.Counter, made func(Made)) (Made, error) {
 	n := name{r.Tenant, r.ID}
@@ -40,6 +40,9 @@ func (b *Book) Reserve(ctx context.Context, r Record, ttl time.Duration, counter
 		}
 		if found, ok := st.reservation(n); ok {
 			return repeated(found, r.Request)
+		}
+		if st.open >= int64(b.o.MaxOpen) {
+			return Made{}, ErrTooMany // as takePlace would find, but nothing is written
 		}
 		r.At = st.now
 		r.Until = st.now + ttl.Microseconds()
@@ -71,7 +74,7 @@ var errAgain = errors.New("another attempt is to be made")
 // attempt charges one record.
 func (b *Book) attempt(ctx context.Context, r Record, counters []limit.Counter, made func(Made)) (Made, error) {
 	e := entry{name{r.Tenant, r.ID}, r.At}
-	if err := b.intend(ctx, e, &r); err != nil {
+	if err := b.takePlace(ctx, e, &r); err != nil {
 		return Made{}, err
 	}
 	if err := b.die(pointIntent); err != nil {
@@ -126,22 +129,6 @@ func some(counters []limit.Counter, places []int) []limit.Counter {
 		all[i] = counters[at]
 	}
 	return all
-}
-
-// intend writes an attempt's record, and when it falls due.
-func (b *Book) intend(ctx context.Context, e entry, r *Record) error {
-	p := b.o.KeyPrefix
-	pipe := b.o.Client.Pipeline()
-	first := pipe.HSetNX(ctx, p+e.records(), field(e.attempt), r.encode())
-	pipe.ExpireAt(ctx, p+e.records(), r.ExpiresAt().Add(keepOpen))
-	b.addDue(ctx, pipe, e, min(r.Until, r.At+untold.Microseconds()))
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("write reservation %s: %w", e.id, unavailable(err))
-	}
-	if !first.Val() {
-		return errAgain // another gateway's, of the same microsecond
-	}
-	return nil
 }
 
 // withdrawn ends an attempt that was not charged, as far as is known. Where that

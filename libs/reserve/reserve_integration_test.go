@@ -209,3 +209,22 @@ func theDue(b *bench) (e entry) {
 	})
 	return e
 }
+
+// Also of a real server that does not know the script yet, and of a Cluster, where
+// the index lies elsewhere.
+func TestManyOpenAtOnceOnRedis(t *testing.T) {
+	t.Parallel()
+	b := onRedis(t)
+	b.crowd(50)
+	if err := b.client.ScriptFlush(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.bounded(51)
+	b.mustReserve(wish{id: "after the flush", cost: 1, counters: []limit.Counter{b.quota(100_000)}})
+	b.takes("after the flush", 51)
+}
+
+func TestManyOpenAtOnceOnCluster(t *testing.T) {
+	t.Parallel()
+	onCluster(t).crowd(50)
+}

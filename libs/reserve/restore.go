@@ -92,6 +92,9 @@ func restoreRecords(ctx context.Context, client redis.UniversalClient, keyPrefix
 		if _, err := pipe.Exec(ctx); err != nil {
 			return fmt.Errorf("restore records of reservations: %w", unavailable(err))
 		}
+		if err := restorePlaces(ctx, client, keyPrefix, part); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -66,6 +66,8 @@ var (
 	ErrAnother = errors.New("the id belongs to another request")
 	// ErrTooMuch: more units than the service may be believed to cost.
 	ErrTooMuch = errors.New("more units than the service's maxCost")
+	// ErrTooMany: the tenant has as many open as it may, and this would be one more.
+	ErrTooMany = errors.New("too many open reservations")
 	// errBusy: attempts stood in each other's way, or periods ended, too often.
 	errBusy = errors.New("the reservation could not be made: try again")
 )

@@ -32,6 +32,12 @@ var forfeitLua string
 //go:embed reservation.lua
 var reservationLua string
 
+// Place is the text of place.lua, which writes down an attempt to reserve where the
+// tenant has a place for it.
+//
+//go:embed place.lua
+var Place string
+
 // Marker is the text of marker.lua, by which markers are looked at and set, and
 // Attend that of attend.lua, by which gateways say that they are there, Forfeit
 // of forfeit.lua, which ends a grant of a wallet, Reservation of reservation.lua,

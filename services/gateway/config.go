@@ -9,23 +9,25 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/spool"
 )
 
 // Config configures a gateway.
 type Config struct {
-	ID           string         `koanf:"id" doc:"Name of this instance in usage events; unique among the gateways. Default: the host's name."`
-	Listen       string         `koanf:"listen" doc:"Address that clients connect to."`
-	H2C          bool           `koanf:"h2c" doc:"Also speak HTTP/2 without TLS, for load balancers that want it."`
-	Identity     IdentityConfig `koanf:"identity"`
-	Answers      AnswersConfig  `koanf:"answers"`
-	Explain      ExplainConfig  `koanf:"explain"`
-	Spool        SpoolConfig    `koanf:"spool"`
-	Store        StoreConfig    `koanf:"store"`
-	Cache        CacheConfig    `koanf:"cache"`
-	Server       ServerConfig   `koanf:"server"`
-	Upstream     UpstreamConfig `koanf:"upstream"`
-	DrainTimeout time.Duration  `koanf:"drainTimeout" doc:"How long a stop waits for requests under way before it cuts them."`
+	ID           string             `koanf:"id" doc:"Name of this instance in usage events; unique among the gateways. Default: the host's name."`
+	Listen       string             `koanf:"listen" doc:"Address that clients connect to."`
+	H2C          bool               `koanf:"h2c" doc:"Also speak HTTP/2 without TLS, for load balancers that want it."`
+	Identity     IdentityConfig     `koanf:"identity"`
+	Answers      AnswersConfig      `koanf:"answers"`
+	Explain      ExplainConfig      `koanf:"explain"`
+	Spool        SpoolConfig        `koanf:"spool"`
+	Store        StoreConfig        `koanf:"store"`
+	Reservations ReservationsConfig `koanf:"reservations"`
+	Cache        CacheConfig        `koanf:"cache"`
+	Server       ServerConfig       `koanf:"server"`
+	Upstream     UpstreamConfig     `koanf:"upstream"`
+	DrainTimeout time.Duration      `koanf:"drainTimeout" doc:"How long a stop waits for requests under way before it cuts them."`
 }
 
 // IdentityConfig says whose word about identities is taken.
@@ -63,6 +65,11 @@ type StoreConfig struct {
 	Timeout   time.Duration `koanf:"timeout" doc:"How long a connection to Redis is kept for an answer that is late."`
 }
 
+// ReservationsConfig bounds reservations.
+type ReservationsConfig struct {
+	MaxOpen int `koanf:"maxOpen" doc:"How many reservations a tenant may have open at once (429 beyond), 1 to 1000000; each takes 1.2 KB of Redis. The same on all gateways."`
+}
+
 // ServerConfig bounds what clients may take.
 type ServerConfig struct {
 	ReadHeaderTimeout time.Duration `koanf:"readHeaderTimeout" doc:"How long a client may take to send its headers."`
@@ -86,12 +93,16 @@ func DefaultConfig() Config {
 		Answers:      AnswersConfig{RetryAfterJitter: 0.1},
 		Spool:        SpoolConfig{Dir: "data/spool", SizeBytes: 64 << 20, DrainTimeout: 3 * time.Second},
 		Store:        StoreConfig{KeyPrefix: "sluice:", Budget: redisstore.DefaultBudget, Timeout: redisstore.DefaultCallTimeout},
+		Reservations: ReservationsConfig{MaxOpen: reserve.DefaultMaxOpen},
 		Cache:        DefaultCacheConfig(),
 		Server:       ServerConfig{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10},
 		Upstream:     UpstreamConfig{DialTimeout: 3 * time.Second, ResponseTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxIdlePerHost: 256},
 		DrainTimeout: 10 * time.Second,
 	}
 }
+
+// mostOpen is the most that maxOpen may be: a tenant's could then take 1.2 GB.
+const mostOpen = 1_000_000
 
 // Check returns what New would refuse of the configuration, each mistake with
 // its key, nil without one.
@@ -117,6 +128,9 @@ func (c Config) Check() error {
 	}
 	if c.Store.Timeout < c.Store.Budget {
 		errs = append(errs, fmt.Errorf("gateway.store.timeout must be at least gateway.store.budget (%s), not %s", c.Store.Budget, c.Store.Timeout))
+	}
+	if n := c.Reservations.MaxOpen; n < 1 || n > mostOpen {
+		errs = append(errs, fmt.Errorf("gateway.reservations.maxOpen must be 1 to %d, not %d", mostOpen, n))
 	}
 	_, err := c.Explain.callers()
 	errs = append(errs, c.Answers.check(), c.Identity.check(), c.Cache.check(), err)

@@ -69,10 +69,11 @@ const (
 	reservationReleased
 	reservationExpired
 	reservationRepeated
+	reservationFull
 	reservations
 )
 
-var reservationNames = [reservations]string{"reserved", "denied", "committed", "released", "expired", "repeated"}
+var reservationNames = [reservations]string{"reserved", "denied", "committed", "released", "expired", "repeated", "full"}
 
 // policy is what was done when the store could not be asked.
 type policy uint8
@@ -155,7 +156,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}, []string{"result"})
 	reserved := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "sluice_gateway_reservations_total",
-		Help: "Reservations by what became of them: reserved, denied (not to be had, or the counters away), committed, released, expired (given back by this gateway's sweep), or repeated (asked for once more, and found as it was).",
+		Help: "Reservations by what became of them: reserved, denied (not to be had, or the counters away), committed, released, expired (given back by this gateway's sweep), repeated (asked for once more, and found as it was), or full (refused, as the tenant has gateway.reservations.maxOpen open).",
 	}, []string{"outcome"})
 	m.reservationLag = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "sluice_gateway_reservations_lag_seconds",

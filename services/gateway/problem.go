@@ -14,6 +14,7 @@ const (
 	problemIdentityMissing  = "urn:sluice:problem:identity-missing"
 	problemKeyRefused       = "urn:sluice:problem:key-refused"
 	problemReservationEnded = "urn:sluice:problem:reservation-ended"
+	problemReservationsFull = "urn:sluice:problem:too-many-reservations"
 	problemReservationOther = "urn:sluice:problem:reservation-of-another-request"
 	problemNone             = "about:blank" // the status says it all
 )

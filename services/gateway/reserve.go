@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -171,6 +172,8 @@ func (g *gate) notReserved(x *exchange, err error) bool {
 			kind: problemReservationOther, status: http.StatusUnprocessableEntity, title: "Another request's id",
 			detail: "id: the reservation " + x.reservation + " was made by a request with another body, or of another user or application; use an id once.",
 		})
+	case errors.Is(err, reserve.ErrTooMany):
+		return g.refuseFull(x)
 	}
 	why := lossOfReservations
 	switch {
@@ -185,4 +188,15 @@ func (g *gate) notReserved(x *exchange, err error) bool {
 	g.complain.say(slog.LevelWarn, "a reservation could not be made", "error", err)
 	x.verdict = verdict{decision: usage.DecisionDeny, outcome: outcomeError, status: http.StatusServiceUnavailable, reason: why.reason, loss: why}
 	return g.denyReservation(x)
+}
+
+// refuseFull answers a tenant that has as many open as it may: no rule denied it,
+// nothing was charged, and the same wish may be had a moment later.
+func (g *gate) refuseFull(x *exchange) bool {
+	g.metrics.reservations[reservationFull].Inc()
+	x.w.Header().Set("Retry-After", shortWait())
+	return g.refuse(x, refusedReservation, &problem{
+		kind: problemReservationsFull, status: http.StatusTooManyRequests, title: "Too many open reservations",
+		detail: fmt.Sprintf("The tenant has %d reservations open, as many as it may: commit or release some, or wait until they expire.", g.book.MaxOpen()),
+	})
 }

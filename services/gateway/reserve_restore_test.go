@@ -46,17 +46,20 @@ func TestReservationsAreHandedIn(t *testing.T) {
 	}
 	server.FlushAll()
 	whole()
-	servertest.Eventually(t, 10*time.Second, "the reservation to be back", func() bool {
-		found, err := s.gate.book.Get(context.Background(), "acme", "a")
-		return err == nil && found.State == reserve.Reserved && found.Cost == 10
-	})
-	due := 0
-	for _, key := range server.Keys() {
-		if members, err := server.ZMembers(key); err == nil {
-			due += len(members)
+	members := func(is func(key string) bool) (n int) {
+		for _, key := range server.Keys() {
+			if all, err := server.ZMembers(key); err == nil && is(key) {
+				n += len(all)
+			}
 		}
+		return n
 	}
-	if due != 1 {
+	const places = "p:{t:acme}:reservations"
+	servertest.Eventually(t, 10*time.Second, "the reservation to be back, and its place", func() bool {
+		found, err := s.gate.book.Get(context.Background(), "acme", "a")
+		return err == nil && found.State == reserve.Reserved && found.Cost == 10 && members(func(key string) bool { return key == places }) == 1
+	})
+	if due := members(func(key string) bool { return key != places }); due != 1 {
 		t.Errorf("%d are due", due)
 	}
 }

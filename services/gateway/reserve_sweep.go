@@ -45,6 +45,7 @@ func (g *gate) sweep(ctx context.Context) {
 func (c *counters) openBook(cfg Config, deps Deps, g *gate) (*reserve.Book, error) {
 	b, err := reserve.New(reserve.Options{
 		Store: c.store, Client: deps.Redis, KeyPrefix: cfg.Store.KeyPrefix, Tell: g.tellReservation, Log: deps.Log,
+		MaxOpen: cfg.Reservations.MaxOpen,
 	})
 	c.book.Store(b)
 	return b, err

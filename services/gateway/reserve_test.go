@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
@@ -37,6 +39,12 @@ type reserving struct {
 
 func newReserving(t *testing.T, gates int) *reserving {
 	t.Helper()
+	return newReservingOf(t, gates, 0)
+}
+
+// newReservingOf lets a tenant have so many open; 0 is the default.
+func newReservingOf(t *testing.T, gates, maxOpen int) *reserving {
+	t.Helper()
 	r := &reserving{t: t, server: miniredis.RunT(t), now: noon}
 	r.server.SetTime(noon)
 	const patient = 10 * time.Second
@@ -57,7 +65,7 @@ func newReserving(t *testing.T, gates int) *reserving {
 			{Name: "llm", Prefix: "/llm/", MaxCost: new(int64(100)), Endpoints: []catalog.Endpoint{{Pattern: "POST /llm/v1/chat"}}},
 			{Name: "closed", Prefix: "/closed/", RequireKey: true},
 		}})
-		if s.gate.book, err = reserve.New(reserve.Options{Store: store, Client: r.client, Tell: s.gate.tellReservation}); err != nil {
+		if s.gate.book, err = reserve.New(reserve.Options{Store: store, Client: r.client, Tell: s.gate.tellReservation, MaxOpen: maxOpen}); err != nil {
 			t.Fatal(err)
 		}
 		r.gates = append(r.gates, s)
@@ -279,6 +287,39 @@ func TestReservationAnswers(t *testing.T) {
 		t.Errorf("%d used", n)
 	}
 	if byID, units := r.told(); len(byID) != 10 || units[tokensCounter] != 7 {
+		t.Errorf("%d events, %v", len(byID), units)
+	}
+}
+
+// A tenant that has as many open as it may is told so, and how to have another.
+func TestTooManyOpenReservations(t *testing.T) {
+	t.Parallel()
+	r := newReservingOf(t, 2, 2)
+	r.putRule(tokensQuota)
+	r.send(0, "POST", "", chat("a", 10)).is(t, 201)
+	r.send(1, "POST", "", chat("b", 10)).is(t, 201)
+	for gate := range r.gates {
+		a := r.send(gate, "POST", "", chat("c", 10))
+		p := a.problem(t)
+		if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); a.StatusCode != 429 || p.Type != problemReservationsFull || !strings.Contains(p.Detail, "has 2 reservations open") || err != nil || wait < 1 {
+			t.Errorf("gate %d: %d %s %v", gate, a.StatusCode, a.body, a.Header)
+		}
+		if n := testutil.ToFloat64(r.gates[gate].gate.metrics.reservations[reservationFull]); n != 1 {
+			t.Errorf("gate %d counts %v", gate, n)
+		}
+	}
+	r.send(1, "POST", "", chat("a", 10)).is(t, 201) // a repeat
+	r.send(0, "POST", "", chat("c", 10), "X-Tenant-Id", "globex").is(t, 201)
+	if n := r.used(tokensCounter); n != 20 {
+		t.Errorf("%d used", n)
+	}
+	r.send(1, "POST", "/a/commit", `{"cost":3}`).is(t, 200)
+	r.send(0, "POST", "", chat("c", 10)).is(t, 201)
+	r.send(0, "POST", "", chat("d", 10)).problem(t)
+	r.wait(time.Minute)
+	r.gates[0].gate.sweep(t.Context())
+	r.send(1, "POST", "", chat("d", 10)).is(t, 201)
+	if byID, units := r.told(); len(byID) != 9 || units[tokensCounter] != 13 {
 		t.Errorf("%d events, %v", len(byID), units)
 	}
 }
