@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"context"
 	"net"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 const slots = 16384
 
-// RedisCluster is three masters that share the slots in thirds, and a client of each.
+// RedisCluster is three masters that share the slots in thirds, and a client of each; replicas come after them.
 type RedisCluster struct {
 	Nodes   []*devserver.Redis
 	Clients []*redis.Client
@@ -26,19 +27,12 @@ func StartRedisCluster(t testing.TB) *RedisCluster {
 	t.Helper()
 	c := &RedisCluster{}
 	for range 3 {
-		node := StartRedisWith(t, devserver.RedisOptions{Args: []string{
-			"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-			"--cluster-port", strconv.Itoa(freePort(t)),
-		}})
-		client := redis.NewClient(&redis.Options{Addr: node.Addr()})
-		t.Cleanup(func() { _ = client.Close() })
-		c.Nodes, c.Clients = append(c.Nodes, node), append(c.Clients, client)
+		c.start(t)
 	}
 	for i, client := range c.Clients {
 		if err := client.ClusterAddSlotsRange(t.Context(), slots*i/3, slots*(i+1)/3-1).Err(); err != nil {
 			t.Fatal(err)
 		}
-		c.ids = append(c.ids, text(t, client, "cluster", "myid"))
 		if i > 0 {
 			c.meet(t, i)
 		}
@@ -54,6 +48,69 @@ func StartRedisCluster(t testing.TB) *RedisCluster {
 		return true
 	})
 	return c
+}
+
+func (c *RedisCluster) start(t testing.TB) {
+	t.Helper()
+	node := StartRedisWith(t, devserver.RedisOptions{Args: []string{
+		"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
+		"--cluster-port", strconv.Itoa(freePort(t)), "--repl-diskless-sync-delay", "0",
+	}})
+	client := redis.NewClient(&redis.Options{Addr: node.Addr()})
+	t.Cleanup(func() { _ = client.Close() })
+	c.Nodes, c.Clients = append(c.Nodes, node), append(c.Clients, client)
+	c.ids = append(c.ids, text(t, client, "cluster", "myid"))
+}
+
+// AddReplica adds a node that follows a master, and returns its place among the nodes.
+func (c *RedisCluster) AddReplica(t testing.TB, of int) int {
+	t.Helper()
+	c.start(t)
+	added := len(c.Nodes) - 1
+	c.meet(t, added)
+	Eventually(t, 30*time.Second, "the new node to know its master", func() bool {
+		return c.Clients[added].ClusterReplicate(t.Context(), c.ids[of]).Err() == nil
+	})
+	Follows(t, c.Clients[added])
+	Eventually(t, 30*time.Second, "all nodes to know all masters", c.agree)
+	return added
+}
+
+// agree reports whether every node sees all masters, with the same epochs, no two
+// of which are alike: one that takes over draws the next, and is believed.
+func (c *RedisCluster) agree() bool {
+	epochs := map[string]string{} // by master
+	owners := map[string]string{} // by epoch
+	for _, client := range c.Clients {
+		nodes, err := client.ClusterNodes(context.Background()).Result()
+		if err != nil {
+			return false
+		}
+		masters := 0
+		for line := range strings.Lines(nodes) {
+			fields := strings.Fields(line)
+			if len(fields) < 9 { // it has no slots
+				continue
+			}
+			masters++
+			id, epoch := fields[0], fields[6]
+			if known := epochs[id]; known != "" && known != epoch || owners[epoch] != "" && owners[epoch] != id {
+				return false
+			}
+			epochs[id], owners[epoch] = epoch, id
+		}
+		if masters != 3 {
+			return false
+		}
+	}
+	return true
+}
+
+// TakeOver makes a replica the master in its master's place, which follows it then.
+func (c *RedisCluster) TakeOver(t testing.TB, replica, master int) {
+	t.Helper()
+	text(t, c.Clients[replica], "cluster", "failover", "takeover")
+	Follows(t, c.Clients[master])
 }
 
 // meet makes the first node and another know each other.

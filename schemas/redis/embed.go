@@ -18,6 +18,9 @@ var processLua string
 //go:embed marker.lua
 var markerLua string
 
+//go:embed lineage.lua
+var lineageLua string
+
 //go:embed attend.lua
 var attendLua string
 
@@ -39,11 +42,13 @@ var reservationLua string
 var Place string
 
 // Marker is the text of marker.lua, by which markers are looked at and set, and
-// Attend that of attend.lua, by which gateways say that they are there, Forfeit
-// of forfeit.lua, which ends a grant of a wallet, Reservation of reservation.lua,
-// which tells how one stands. They begin by telling which process runs them.
+// Lineage that of lineage.lua, which also tells whose data they are beside, Attend
+// of attend.lua, by which gateways say that they are there, Forfeit of forfeit.lua,
+// which ends a grant of a wallet, Reservation of reservation.lua, which tells how
+// one stands. They begin by telling which process runs them.
 var (
 	Marker  = processLua + markerLua
+	Lineage = processLua + "local function marker()\n" + markerLua + "end\n" + lineageLua
 	Attend  = processLua + attendLua
 	Forfeit = processLua + forfeitLua
 

@@ -11,9 +11,9 @@
 // (GREATEST), and only then commits the offsets it had read before.
 //
 // A restorer looks after the marker beside the counters in Redis. Where it does
-// not say that the quotas are whole, it brings them up to the maxima that
-// checkpoints, usage.v1 and the gateways know of, and says so then
-// (docs/adr/0015-restore-marker.md).
+// not say that the quotas are whole, or is a copy that its process got as a
+// replica, it brings them up to the maxima that checkpoints, usage.v1 and the
+// gateways know of, and says so then (docs/adr/0015-restore-marker.md).
 //
 // What a charge shows of its quota's thresholds is judged as it is folded, in
 // memory for nearly all of them; a crossing is written at once, as a row and an

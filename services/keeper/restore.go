@@ -120,7 +120,7 @@ func (r *restorer) restore(ctx context.Context, p redisstore.Process) error {
 		since = time.Now()
 		r.since[p.String()] = since
 	}
-	p, err := r.redis.Begin(ctx, p)
+	p, err := r.watch.Begin(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (r *restorer) restore(ctx context.Context, p redisstore.Process) error {
 // before; at its start, the first one of all included, it only has yet to know.
 func (r *restorer) announce(log *slog.Logger) {
 	if r.watched {
-		log.Warn("redis has lost quotas, or is another process than before: restoring them; until then decisions with quotas follow onStoreLoss")
+		log.Warn("redis has lost quotas, is another process than before, or was made a copy of one: restoring them; until then decisions with quotas follow onStoreLoss")
 		return
 	}
 	log.Info("it is not known yet whether the quotas in redis are whole: bringing back what is known of them; until then decisions with quotas follow onStoreLoss")

@@ -40,7 +40,8 @@
 //     whole: the marker beside the counters must be of the process that runs the
 //     script, and the one this store has handed its totals in to. The script
 //     answers RESTORE else (limit.ErrRestoring); Run hands in, and a keeper seals
-//     (Restorer, docs/adr/0015-restore-marker.md).
+//     (Restorer, docs/adr/0015-restore-marker.md). A process that was made a copy
+//     of another keeps its marker: its replication id tells (lineage).
 //   - Which process that is, a subscription on a connection of Run's shows the
 //     script (witness); it is never on another process than it names. Where there
 //     is none the script asks INFO, which is dearer and says the same.

@@ -15,6 +15,7 @@ import (
 // Names of keys beside the counters.
 const (
 	markerKey   = "marker"
+	lineageKey  = "lineage"
 	gatewaysKey = "gateways"
 )
 
@@ -22,9 +23,10 @@ const (
 const unsealed = "?"
 
 var (
-	markerScript = redis.NewScript(script.Marker)
-	attendScript = redis.NewScript(script.Attend)
-	floorsScript = redis.NewScript(script.Floors)
+	markerScript  = redis.NewScript(script.Marker)
+	lineageScript = redis.NewScript(script.Lineage)
+	attendScript  = redis.NewScript(script.Attend)
+	floorsScript  = redis.NewScript(script.Floors)
 )
 
 // slotTags has a hash tag of each slot, the first of the numbers from 0 that

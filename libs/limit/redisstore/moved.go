@@ -102,7 +102,7 @@ func (r *Restorer) took(ctx context.Context, l *layout, all []Process) ([]Proces
 	adopted := slices.Clone(all)
 	for i := range adopted {
 		p := &adopted[i]
-		if p.Whole {
+		if p.Whole || p.copied {
 			continue
 		}
 		came, err := r.foreign(ctx, p, known[p.addr])
@@ -133,6 +133,9 @@ func (r *Restorer) undisturbed(ctx context.Context, l *layout, all []Process) (m
 	}
 	for i := range all {
 		p := &all[i]
+		if p.copied {
+			return none, nil
+		}
 		stayed := slices.IndexFunc(p.slots, func(slot int) bool { return slices.Contains(l.slots[p.addr], slot) })
 		if stayed < 0 {
 			return none, nil

@@ -44,6 +44,10 @@ type Process struct {
 	Moved bool
 	// partly: the home slot is whole, and another one is not.
 	partly bool
+	// copied: it says that it is whole, and has been a copy of another process
+	// since. A Watch says so.
+	copied  bool
+	lineage lineage
 }
 
 // String names it in logs.
@@ -67,11 +71,11 @@ func (r *Restorer) Look(ctx context.Context, every bool) ([]Process, error) {
 	}
 	found := make([]Process, 0, len(all))
 	for _, p := range all {
-		home, err := r.each(ctx, p.slots[:1], "look", "")
+		home, of, err := r.home(ctx, &p, "look", "", "")
 		if err != nil {
 			return nil, err
 		}
-		one := Process{process: p, Marker: home[0].incarnation(), Whole: home[0].whole()}
+		one := Process{process: p, Marker: home.incarnation(), Whole: home.whole(), lineage: of}
 		if one.Whole && every {
 			if one.Whole, err = r.allHave(ctx, p.slots[1:], one.Marker); err != nil {
 				return nil, err
@@ -104,14 +108,15 @@ func (r *Restorer) allHave(ctx context.Context, slots []int, marker string) (boo
 // the one that is under way there, and returns it with its marker.
 func (r *Restorer) Begin(ctx context.Context, p Process) (Process, error) {
 	op := "begin"
-	if p.partly {
+	if p.partly || p.copied {
 		op = "reopen" // what is handed in anew must not be taken for handed in before
 	}
-	home, err := r.each(ctx, p.slots[:1], op, rand.Text())
+	home, of, err := r.home(ctx, &p.process, op, rand.Text(), "")
 	if err != nil {
 		return p, err
 	}
-	if p.Marker = home[0].incarnation(); p.Marker == "" {
+	p.lineage = of
+	if p.Marker = home.incarnation(); p.Marker == "" {
 		return p, fmt.Errorf("begin a restore: %w", ErrNoRunID)
 	}
 	standings, err := r.each(ctx, p.slots, "join", p.Marker)
