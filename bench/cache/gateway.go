@@ -119,7 +119,7 @@ func publish(ctx context.Context, cfg stream.Config, s *stand) error {
 	const name = "shop"
 	service, err := json.Marshal(catalog.Service{
 		Name: name, Prefix: "/shop/", Upstreams: []catalog.Upstream{{URL: "http://" + s.origin.addr}},
-		Cache: &catalog.Cache{Enabled: true, TTL: s.TTL.String(), StaleWhileRevalidate: (s.TTL / 2).String()},
+		Cache: &catalog.Cache{TTL: s.TTL.String(), StaleWhileRevalidate: (s.TTL / 2).String()},
 	})
 	if err != nil {
 		return err

@@ -21,6 +21,9 @@ func normalCache(c *catalog.Cache) *catalog.Cache {
 		return nil
 	}
 	full := *c
+	if full.Enabled == nil {
+		full.Enabled = new(true)
+	}
 	if full.Query == "" {
 		full.Query = catalog.QueryAll
 	}

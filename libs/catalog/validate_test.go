@@ -123,9 +123,13 @@ func TestNormalizeFillsACopy(t *testing.T) {
 	if *full.Upstreams[0].Weight != 1 || *full.Endpoints[0].Cost != 20 || *full.Endpoints[1].Cost != 1 {
 		t.Fatalf("normalised to %+v", full)
 	}
-	given.Cache = &events.Cache{Enabled: true}
-	if c := catalog.Normalize(given).Cache; c.Query != events.QueryAll || c.MaxObjectBytes != 1<<20 || given.Cache.Query != "" {
+	given.Cache = &events.Cache{TTL: "5s"}
+	if c := catalog.Normalize(given).Cache; !*c.Enabled || c.Query != events.QueryAll || c.MaxObjectBytes != 1<<20 || given.Cache.Query != "" {
 		t.Fatalf("cache normalised to %+v", c)
+	}
+	given.Cache.Enabled = new(false)
+	if c := catalog.Normalize(given).Cache; *c.Enabled {
+		t.Fatalf("cache that is off normalised to %+v", c)
 	}
 	if given.Upstreams[0].Weight != nil || given.Endpoints[1].Cost != nil {
 		t.Fatal("the argument was changed")

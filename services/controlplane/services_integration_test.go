@@ -26,6 +26,15 @@ func TestServiceLife(t *testing.T) {
 	}
 	w.put(t, 200, "/v1/services/demo", got.Header().Get("ETag"), got.Body.String())
 
+	cached := strings.Replace(goodService, `"demo"`, `"cached"`, 1)
+	cached = strings.NewReplacer("/demo/", "/cached/", `"cost":20`, `"cache":{"enabled":false}`).Replace(cached)
+	w.must(t, 201, request{method: "POST", path: "/v1/services", body: strings.Replace(cached, `"upstreams"`, `"cache":{"ttl":"5s"},"upstreams"`, 1)})
+	got = w.must(t, 200, request{method: "GET", path: "/v1/services/cached"})
+	if body := got.Body.String(); !strings.Contains(body, `"cache":{"enabled":true,"ttl":"5s"`) || !strings.Contains(body, `"cache":{"enabled":false`) {
+		t.Errorf("a cache that is given is not on, or one that is off is: %s", body)
+	}
+	w.put(t, 200, "/v1/services/cached", got.Header().Get("ETag"), got.Body.String())
+
 	taken := strings.Replace(goodService, `"demo"`, `"other"`, 1)
 	if p := w.must(t, 409, request{method: "POST", path: "/v1/services", body: taken}).problem(t); p.Errors[0].Field != "prefix" {
 		t.Errorf("names %+v", p.Errors)

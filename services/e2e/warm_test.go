@@ -31,7 +31,7 @@ func TestWarmedAnswersAreServedFromTheStore(t *testing.T) {
 	s.process("rest", "controlplane,relay,indexer,keeper", nil).start().awaitReady()
 	s.mustREST("POST", "/v1/services", nil, catalog.Service{
 		Name: "svc", Prefix: "/svc/", Upstreams: []catalog.Upstream{{URL: s.upstream.URL}},
-		Cache: &catalog.Cache{Enabled: true, TTL: "10m", Shared: true},
+		Cache: &catalog.Cache{TTL: "10m", Shared: true},
 	}, http.StatusCreated)
 	g := s.gateway("gw")
 	g.start()

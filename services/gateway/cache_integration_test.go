@@ -37,7 +37,7 @@ func TestPurgesReachEveryGateway(t *testing.T) {
 	}))
 	t.Cleanup(origin.Close)
 	d.put(catalog.Topic, "demo", catalog.Service{
-		Name: "demo", Prefix: "/demo/", Upstreams: []catalog.Upstream{{URL: origin.URL}}, Cache: &catalog.Cache{Enabled: true, TagsHeader: "Cache-Tag"},
+		Name: "demo", Prefix: "/demo/", Upstreams: []catalog.Upstream{{URL: origin.URL}}, Cache: &catalog.Cache{TagsHeader: "Cache-Tag"},
 	})
 	get := func(r *running) answer {
 		t.Helper()

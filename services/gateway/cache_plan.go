@@ -128,3 +128,12 @@ func (p *cachePlan) see(h http.Header, token string) {
 	p.authorized = len(h[headerAuthorization]) > 0 || h[headerTenant] != nil || h[headerUser] != nil || h[headerApplication] != nil
 	p.key = p.resource.key(p.authorized)
 }
+
+// keyedBy are the request headers, canonical, by which the exchange's route
+// tells answers apart beside those that answers name; none where it is not cached.
+func (x *exchange) keyedBy() []string {
+	if x.plan == nil {
+		return nil
+	}
+	return x.plan.policy.headers
+}

@@ -24,7 +24,7 @@ type cachePolicy struct {
 
 // newCachePolicy compiles a setting; nil is none, or one that is off.
 func newCachePolicy(c *events.Cache) (*cachePolicy, error) {
-	if c == nil || !c.Enabled {
+	if !c.On() {
 		return nil, nil
 	}
 	p := &cachePolicy{

@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,6 +76,35 @@ func TestWhatIsShared(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A cache in front of the gate is told what the route tells answers apart by,
+// with answers of the service, stored ones and those of HEAD; of what is not
+// cached, nothing is told.
+func TestRouteHeadersAreInVary(t *testing.T) {
+	t.Parallel()
+	s := newCacheStand(t, catalog.Cache{Headers: []string{"x-tenant-id", "X-Region"}}, func(o *standOptions) {
+		o.catalog[0].Endpoints = []catalog.Endpoint{{Pattern: "/demo/off", Cache: &catalog.Cache{Enabled: new(false), Headers: []string{"X-Region"}}}}
+	})
+	s.answers(200, "Cache-Control", "s-maxage=60", "Vary", "x-region")
+	told := func(method, path string) []string {
+		t.Helper()
+		return do(t, method, s.front.URL+path, "X-Tenant-Id", "acme").Header["Vary"]
+	}
+	want := []string{"x-region", "X-Tenant-Id, Authorization, X-Api-Key"}
+	for _, method := range []string{"GET", "GET", "HEAD"} {
+		if got := told(method, "/demo/a"); !slices.Equal(got, want) {
+			t.Errorf("%s: Vary %q, want %q", method, got, want)
+		}
+	}
+	if n := s.asked.Load(); n != 1 {
+		t.Errorf("the origin was asked %d times, want once", n)
+	}
+	for _, r := range [][2]string{{"POST", "/demo/a"}, {"GET", "/demo/off"}} {
+		if got := told(r[0], r[1]); !slices.Equal(got, want[:1]) {
+			t.Errorf("%s %s: Vary %q", r[0], r[1], got)
+		}
 	}
 }
 

@@ -73,7 +73,6 @@ type cacheStand struct {
 func newCacheStand(t testing.TB, route catalog.Cache, change func(*standOptions)) *cacheStand {
 	t.Helper()
 	s := &cacheStand{clock: &clock{}}
-	route.Enabled = true
 	o := standOptions{
 		now: s.clock.now, cacheNow: s.clock.now,
 		catalog: []catalog.Service{{Name: "demo", Prefix: "/demo/", Cache: &route}},

@@ -49,7 +49,7 @@ func TestPublicCacheSuite(t *testing.T) {
 		now: time.Now,
 		catalog: []catalog.Service{{
 			Name: "suite", Prefix: "/", Upstreams: []catalog.Upstream{{URL: "http://localhost:" + port}},
-			Cache: &catalog.Cache{Enabled: true, StaleIfError: "1m"},
+			Cache: &catalog.Cache{StaleIfError: "1m"},
 		}},
 	})
 	cli := exec.CommandContext(t.Context(), "node", "--no-warnings", "cli.mjs")

@@ -154,7 +154,7 @@ func (g *gate) passAnswer(res *http.Response) error {
 		}
 	}
 	x.answer.strip(res.Trailer, "")
-	varyByCredential(res.Header)
+	tellVary(res.Header, x.keyedBy())
 	g.setHeaders(x, res.Header)
 	return nil
 }

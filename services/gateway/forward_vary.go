@@ -6,17 +6,46 @@ import (
 	"strings"
 )
 
-// varyByCredential adds to an answer that varies by an identity the fields that
-// clients prove it with: caches in front of the gate never see the identity,
-// and would give one tenant's answer to another (RFC 9110, section 12.5.5).
-func varyByCredential(h http.Header) {
+// tellVary adds to an answer's Vary what caches in front of the gate must tell
+// answers apart by, and the service did not name: the request headers that its
+// route is keyed by, and, where it varies by an identity, the fields that clients
+// prove it with. Such caches never see the identity, and would give one tenant's
+// answer to another (RFC 9110, section 12.5.5).
+func tellVary(h http.Header, keyed []string) {
+	if len(h["Vary"]) == 0 && len(keyed) == 0 || variesByAll(h) {
+		return
+	}
+	var missing []string
+	for _, name := range keyed {
+		if !variesBy(h, name) {
+			missing = append(missing, name)
+		}
+	}
+	proof := [...]string{headerAuthorization, headerAPIKey}
+	for _, name := range [...]string{headerTenant, headerUser, headerApplication, headerAuthorization, headerAPIKey} {
+		if !variesBy(h, name) && !slices.Contains(keyed, name) {
+			continue
+		}
+		for _, credential := range proof {
+			if !variesBy(h, credential) && !slices.Contains(missing, credential) {
+				missing = append(missing, credential)
+			}
+		}
+		break
+	}
+	if len(missing) > 0 {
+		h["Vary"] = append(slices.Clip(h["Vary"]), strings.Join(missing, ", "))
+	}
+}
+
+// variesBy reports whether an answer's Vary names a header.
+func variesBy(h http.Header, name string) bool {
 	for _, line := range h["Vary"] {
-		for name := range strings.SplitSeq(line, ",") {
-			switch http.CanonicalHeaderKey(strings.Trim(name, " \t")) {
-			case headerTenant, headerUser, headerApplication:
-				h["Vary"] = append(slices.Clip(h["Vary"]), headerAuthorization+", "+headerAPIKey)
-				return
+		for named := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.Trim(named, " \t"), name) {
+				return true
 			}
 		}
 	}
+	return false
 }

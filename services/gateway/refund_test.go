@@ -354,7 +354,7 @@ func TestDeniedCallsGiveNothingBack(t *testing.T) {
 // no failure of one.
 func TestOnlyIfCachedGivesNothingBack(t *testing.T) {
 	t.Parallel()
-	s := newRefunding(t, standOptions{catalog: []catalog.Service{{Name: "demo", Prefix: "/demo/", Cache: &catalog.Cache{Enabled: true}}}})
+	s := newRefunding(t, standOptions{catalog: []catalog.Service{{Name: "demo", Prefix: "/demo/", Cache: &catalog.Cache{}}}})
 	s.putRule(ruleJSON("r", "tenant", "calls", hundred, `,"refundOn":["5xx","timeout","504"]`))
 	a := s.get("/demo/x", append([]string{"Cache-Control", "only-if-cached"}, acme...)...)
 	if got := s.used()["r"]; a.StatusCode != http.StatusGatewayTimeout || got != 1 || len(s.requests()) != 0 {

@@ -11,7 +11,9 @@ const (
 // What an answer says of itself (RFC 9111) goes before all of it. Durations
 // are like 30s, 5m, 1h.
 type Cache struct {
-	Enabled bool `json:"enabled"`
+	// Enabled false keeps the settings and caches nothing, and takes an endpoint
+	// out of what is cached of its service; left out is true.
+	Enabled *bool `json:"enabled,omitempty"`
 	// TTL is how long answers are fresh that do not say; empty or 0s: those
 	// are not cached, there are no guesses (heuristic freshness).
 	TTL string `json:"ttl,omitempty"`
@@ -43,3 +45,6 @@ type Cache struct {
 	// identity are shared only if they say public, s-maxage or must-revalidate.
 	Shared bool `json:"shared,omitempty"`
 }
+
+// On reports whether answers are cached by it; nil is not.
+func (c *Cache) On() bool { return c != nil && (c.Enabled == nil || *c.Enabled) }

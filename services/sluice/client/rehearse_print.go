@@ -186,7 +186,7 @@ func (r *cachedRoute) proposed(p *rehearsal.Proposal) *catalog.Cache {
 	}
 	c := r.cache
 	if p.On {
-		c.Enabled = true
+		c.Enabled = new(true)
 	}
 	for _, change := range []struct {
 		to *string

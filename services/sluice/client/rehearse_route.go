@@ -21,7 +21,7 @@ type cachedRoute struct {
 	// pattern is the endpoint's; empty is the service and whatever has no cache
 	// setting of its own.
 	pattern string
-	cache   catalog.Cache // Enabled false where there is none
+	cache   catalog.Cache // one that is off where there is none
 	// notStored are reasons why answers are not stored today, for people.
 	notStored []string
 	// unseen: it is cached, and the cache was looked at and holds no answer of it.
@@ -47,6 +47,7 @@ func (f *rehearseFlags) routeOf(ctx context.Context, c *connection) (*cachedRout
 			setting = own
 		}
 	}
+	r.cache.Enabled = new(false)
 	if setting != nil {
 		r.cache = *setting
 	}
@@ -88,7 +89,7 @@ func (r *cachedRoute) covers(path string) bool {
 func (r *cachedRoute) settings() rehearsal.Settings {
 	ttl, revalidate, failing := seconds(r.cache.TTL), seconds(r.cache.StaleWhileRevalidate), seconds(r.cache.StaleIfError)
 	return rehearsal.Settings{
-		Off: !r.cache.Enabled || ttl == 0 || r.identifies() != "",
+		Off: !r.cache.On() || ttl == 0 || r.identifies() != "",
 		TTL: ttl, StaleWhileRevalidate: revalidate, StaleIfError: failing,
 	}
 }
@@ -122,7 +123,7 @@ func (r *cachedRoute) judge(keys []rehearsal.Key, looked bool, found int) {
 	if by := r.identifies(); by != "" && off > 0 {
 		r.notStored = append(r.notStored, fmt.Sprintf("%d of %d keys: requests of %s carry an identity (%s), and %s", off, len(keys), r.service.Name, by, identifiedRule))
 	}
-	if r.unseen = r.cache.Enabled && looked && found == 0; r.unseen {
+	if r.unseen = r.cache.On() && looked && found == 0; r.unseen {
 		r.notStored = append(r.notStored, fmt.Sprintf("caching is enabled, and the cache holds no answer of %s: sluice cache warm says why", r.service.Name))
 	}
 }

@@ -77,9 +77,9 @@ func TestMistakesOfRehearseAreNamed(t *testing.T) {
 }
 
 func shopRoute(pattern string) *cachedRoute {
-	return &cachedRoute{pattern: pattern, cache: catalog.Cache{Enabled: true, TTL: "60s", StaleIfError: "30s"}, service: catalog.Service{
+	return &cachedRoute{pattern: pattern, cache: catalog.Cache{Enabled: new(true), TTL: "60s", StaleIfError: "30s"}, service: catalog.Service{
 		Name: "shop", Prefix: "/shop/", Endpoints: []catalog.Endpoint{
-			{Pattern: "GET /shop/item/{id}", Cache: &catalog.Cache{Enabled: true}},
+			{Pattern: "GET /shop/item/{id}", Cache: &catalog.Cache{}},
 			{Pattern: "GET /shop/item/new"},
 		},
 	}}
@@ -155,8 +155,8 @@ func TestProposedSetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, out.String(), "# readers waited\n", "endpoints:\n", "pattern: GET /shop/item/{id}\n", "enabled: true\n", "maxObjectBytes: 1048576\n", "staleIfError: 10m\n", "staleWhileRevalidate: 10s\n", "ttl: 60s\n")
-	off := &cachedRoute{}
-	if got := off.proposed(&rehearsal.Proposal{On: true, TTL: time.Minute}); !got.Enabled || got.TTL != "1m" {
+	off := &cachedRoute{cache: catalog.Cache{Enabled: new(false)}}
+	if got := off.proposed(&rehearsal.Proposal{On: true, TTL: time.Minute}); !got.On() || got.TTL != "1m" {
 		t.Errorf("%+v", got)
 	}
 	if r.proposed(nil) != nil {
