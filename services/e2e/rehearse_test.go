@@ -36,7 +36,7 @@ func TestRehearsalBesideARunningStack(t *testing.T) {
 	s := sharedStack(t)
 	s.cachePrefix = s.redisPrefix + "answers:"
 	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
-	for name, setting := range map[string]*catalog.Cache{"svc": {Enabled: true, TTL: "10m", Shared: true}, "raw": nil} {
+	for name, setting := range map[string]*catalog.Cache{"svc": {TTL: "10m", Shared: true}, "raw": nil} {
 		s.mustREST("POST", "/v1/services", nil, catalog.Service{
 			Name: name, Prefix: "/" + name + "/", Upstreams: []catalog.Upstream{{URL: s.upstream.URL}}, Cache: setting,
 		}, http.StatusCreated)
