@@ -23,6 +23,8 @@ const (
 	prefix = "p:"
 )
 
+var ofAcme = Caller{Tenant: acme}
+
 // bench is some books on one server, as several gateways have them.
 type bench struct {
 	t      testing.TB

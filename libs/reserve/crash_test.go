@@ -50,7 +50,7 @@ func TestWhoeverDiesIsRepeated(t *testing.T) {
 			t.Fatalf("%s: %v", point, err)
 		}
 		b.check(point, w.counters, 10, 10)
-		if _, _, err := b.books[1].Commit(t.Context(), acme, "a", 7); err != nil {
+		if _, _, err := b.books[1].Commit(t.Context(), ofAcme, "a", 7); err != nil {
 			t.Fatal(err)
 		}
 		b.wait(time.Minute)
@@ -74,11 +74,11 @@ func TestWhoeverDiesAtTheEnd(t *testing.T) {
 			counters := []limit.Counter{b.quota(100), rate(100), shadow}
 			b.mustReserve(wish{id: "a", cost: 10, counters: counters, shadow: map[int]bool{2: true}})
 			b.dieAt(0, point)
-			if _, _, err := b.books[0].Commit(t.Context(), acme, "a", 4); !errors.Is(err, errDied) {
+			if _, _, err := b.books[0].Commit(t.Context(), ofAcme, "a", 4); !errors.Is(err, errDied) {
 				t.Fatalf("%s: %v", point, err)
 			}
 			if by == "repeat" {
-				if r, repeated, err := b.books[1].Commit(t.Context(), acme, "a", 4); err != nil || !repeated || r.Committed != 4 {
+				if r, repeated, err := b.books[1].Commit(t.Context(), ofAcme, "a", 4); err != nil || !repeated || r.Committed != 4 {
 					t.Fatalf("%s: %+v, %t, %v", point, r, repeated, err)
 				}
 			}
@@ -109,7 +109,7 @@ func TestWhatWhoeverDiedDidIsToldSoon(t *testing.T) {
 		b.dieAt(0, point)
 		_, err := b.reserve(0, w)
 		if err == nil {
-			_, _, err = b.books[0].Commit(t.Context(), acme, "a", 4)
+			_, _, err = b.books[0].Commit(t.Context(), ofAcme, "a", 4)
 		}
 		if !errors.Is(err, errDied) {
 			t.Fatalf("%s: %v", point, err)
@@ -160,7 +160,7 @@ func TestWhoeverDiesSweeping(t *testing.T) {
 		b.wait(postponed)
 		b.sweep(1)
 		b.check(point, []limit.Counter{q}, 0)
-		if r, err := b.books[1].Get(t.Context(), acme, "a"); err != nil || r.State != Expired || b.tolds("m0") != 0 || len(b.told) != 2 || b.due() != 0 {
+		if r, err := b.books[1].Get(t.Context(), ofAcme, "a"); err != nil || r.State != Expired || b.tolds("m0") != 0 || len(b.told) != 2 || b.due() != 0 {
 			t.Errorf("%s: %+v, %v, %d told, %d due", point, r, err, len(b.told), b.due())
 		}
 	}
@@ -173,10 +173,10 @@ func TestReleaseBeforeTheCharge(t *testing.T) {
 	w := wish{id: "a", cost: 10, counters: []limit.Counter{b.quota(100)}}
 	b.books[0].die = func(at string) error {
 		if at == pointOthers {
-			if r, repeated, err := b.books[1].Release(t.Context(), acme, "a"); err != nil || repeated || r.State != Void {
+			if r, repeated, err := b.books[1].Release(t.Context(), ofAcme, "a"); err != nil || repeated || r.State != Void {
 				t.Errorf("%+v, %t, %v", r, repeated, err)
 			}
-			if _, _, err := b.books[1].Commit(t.Context(), acme, "a", 1); !errors.As(err, new(*EndedError)) {
+			if _, _, err := b.books[1].Commit(t.Context(), ofAcme, "a", 1); !errors.As(err, new(*EndedError)) {
 				t.Errorf("commit: %v", err)
 			}
 		}
@@ -186,7 +186,7 @@ func TestReleaseBeforeTheCharge(t *testing.T) {
 	if _, err := b.reserve(0, w); !errors.As(err, &ended) || ended.State != Void {
 		t.Fatalf("%v", err)
 	}
-	if _, repeated, err := b.books[1].Release(t.Context(), acme, "a"); err != nil || !repeated {
+	if _, repeated, err := b.books[1].Release(t.Context(), ofAcme, "a"); err != nil || !repeated {
 		t.Errorf("released again: %t, %v", repeated, err)
 	}
 	b.check("released", w.counters, 0)
@@ -237,9 +237,9 @@ func TestManyEndAtOnce(t *testing.T) {
 				var repeated bool
 				switch (i + round) % 3 {
 				case 0:
-					_, repeated, err = b.books[i%2].Commit(context.Background(), acme, "a", int64(i))
+					_, repeated, err = b.books[i%2].Commit(context.Background(), ofAcme, "a", int64(i))
 				case 1:
-					_, repeated, err = b.books[i%2].Release(context.Background(), acme, "a")
+					_, repeated, err = b.books[i%2].Release(context.Background(), ofAcme, "a")
 				default:
 					var n int
 					n, _, err = b.books[i%2].Sweep(context.Background())
@@ -255,7 +255,7 @@ func TestManyEndAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		r, err := b.books[0].Get(t.Context(), acme, "a")
+		r, err := b.books[0].Get(t.Context(), ofAcme, "a")
 		if err != nil || ended.Load()+expired.Load() != 1 {
 			t.Fatalf("%d ended it, %d swept it, %+v, %v", ended.Load(), expired.Load(), r, err)
 		}
@@ -303,10 +303,10 @@ func TestNothingIsKnownWithoutAMarker(t *testing.T) {
 	w := wish{id: "a", cost: 10, counters: []limit.Counter{rate(100)}}
 	b.mustReserve(w)
 	b.server.FlushAll()
-	_, get := b.books[0].Get(t.Context(), acme, "a")
+	_, get := b.books[0].Get(t.Context(), ofAcme, "a")
 	_, err := b.reserve(0, w)
 	for _, err := range []error{
-		get, err, second(b.books[0].Commit(t.Context(), acme, "a", 1)), second(b.books[0].Release(t.Context(), acme, "a")),
+		get, err, second(b.books[0].Commit(t.Context(), ofAcme, "a", 1)), second(b.books[0].Release(t.Context(), ofAcme, "a")),
 	} {
 		if !errors.Is(err, limit.ErrUnavailable) || !errors.Is(err, limit.ErrRestoring) {
 			t.Errorf("%v", err)

@@ -12,28 +12,29 @@ import (
 
 // Commit charges what the work cost in place of what was reserved: what is
 // beyond is charged whatever is left, the rest is given back. A repeat finds what
-// the first one did; repeated says that it did. Errors: ErrUnknown, ErrTooMuch,
-// *EndedError where it ended otherwise.
-func (b *Book) Commit(ctx context.Context, tenant, id string, cost int64) (r Reservation, repeated bool, err error) {
-	return b.finish(ctx, name{tenant, id}, Committed, cost)
+// the first one did; repeated says that it did. Errors: ErrUnknown, also of
+// one that is not the caller's, ErrTooMuch, *EndedError where it ended otherwise.
+func (b *Book) Commit(ctx context.Context, who Caller, id string, cost int64) (r Reservation, repeated bool, err error) {
+	return b.finish(ctx, who, id, Committed, cost)
 }
 
 // Release gives all of it back. One of which nothing is charged yet never will
 // be charged. Errors: as Commit.
-func (b *Book) Release(ctx context.Context, tenant, id string) (r Reservation, repeated bool, err error) {
-	return b.finish(ctx, name{tenant, id}, Released, 0)
+func (b *Book) Release(ctx context.Context, who Caller, id string) (r Reservation, repeated bool, err error) {
+	return b.finish(ctx, who, id, Released, 0)
 }
 
-func (b *Book) finish(ctx context.Context, n name, s State, cost int64) (Reservation, bool, error) {
+func (b *Book) finish(ctx context.Context, who Caller, id string, s State, cost int64) (Reservation, bool, error) {
+	n := name{who.Tenant, id}
 	for range attempts {
 		st, err := b.look(ctx, n, 0)
 		if err != nil {
 			return Reservation{}, false, err
 		}
-		r, ok := st.reservation(n)
+		r, ok := st.callers(n, who)
 		switch {
-		case !ok && s == Released && st.records > 0:
-			r, err = b.void(ctx, n, st.now)
+		case !ok && s == Released && st.number == 0 && st.records > 0:
+			r, err = b.void(ctx, n, who, st.now)
 		case !ok:
 			return Reservation{}, false, ErrUnknown
 		case r.State.Ended():
@@ -72,7 +73,12 @@ func (b *Book) endedBefore(ctx context.Context, st *standing, r Reservation, s S
 }
 
 // void has a reservation that nothing is charged of stay that way.
-func (b *Book) void(ctx context.Context, n name, now int64) (Reservation, error) {
+func (b *Book) void(ctx context.Context, n name, who Caller, now int64) (Reservation, error) {
+	if mine, err := b.attempted(ctx, n, who); err != nil {
+		return Reservation{}, err
+	} else if !mine {
+		return Reservation{}, ErrUnknown
+	}
 	_, err := b.o.Store.Advance(ctx, redisstore.Advance{
 		Steps: []redisstore.Step{{Key: n.state(), To: int64(Void)}, {Key: n.end(), To: now}}, At: time.UnixMicro(now),
 	})

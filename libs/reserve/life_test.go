@@ -78,13 +78,13 @@ func (l *lives) reserve(id string, cost int64) {
 
 func (l *lives) commit(id string, cost int64) {
 	l.t.Helper()
-	_, repeated, err := l.books[l.dice.IntN(2)].Commit(context.Background(), acme, id, cost)
+	_, repeated, err := l.books[l.dice.IntN(2)].Commit(context.Background(), ofAcme, id, cost)
 	l.ended(id, Committed, cost, repeated, err)
 }
 
 func (l *lives) release(id string) {
 	l.t.Helper()
-	_, repeated, err := l.books[l.dice.IntN(2)].Release(context.Background(), acme, id)
+	_, repeated, err := l.books[l.dice.IntN(2)].Release(context.Background(), ofAcme, id)
 	l.ended(id, Released, 0, repeated, err)
 }
 

@@ -83,14 +83,14 @@ func (s *standing) reservation(n name) (Reservation, bool) {
 	return r, r.State != None
 }
 
-// Get returns a tenant's reservation as it stands, or ErrUnknown.
-func (b *Book) Get(ctx context.Context, tenant, id string) (Reservation, error) {
-	n := name{tenant, id}
+// Get returns a caller's reservation as it stands, or ErrUnknown.
+func (b *Book) Get(ctx context.Context, who Caller, id string) (Reservation, error) {
+	n := name{who.Tenant, id}
 	st, err := b.look(ctx, n, 0)
 	if err != nil {
 		return Reservation{}, err
 	}
-	r, ok := st.reservation(n)
+	r, ok := st.callers(n, who)
 	if !ok {
 		return Reservation{}, ErrUnknown
 	}

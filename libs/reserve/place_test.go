@@ -67,12 +67,12 @@ func TestATenantHasSoManyOpen(t *testing.T) {
 	if m, err := b.books[0].Reserve(t.Context(), r, time.Hour, counters, func(Made) {}); err != nil || !m.Decision.Allowed {
 		t.Errorf("another tenant's: %+v, %v", m, err)
 	}
-	if _, _, err := b.books[1].Release(t.Context(), "globex", "other"); err != nil {
+	if _, _, err := b.books[1].Release(t.Context(), Caller{Tenant: "globex"}, "other"); err != nil {
 		t.Fatal(err)
 	}
 	for i, end := range []func(id string) error{
-		func(id string) error { return second(b.books[1].Commit(t.Context(), acme, id, 15)) },
-		func(id string) error { return second(b.books[0].Release(t.Context(), acme, id)) },
+		func(id string) error { return second(b.books[1].Commit(t.Context(), ofAcme, id, 15)) },
+		func(id string) error { return second(b.books[0].Release(t.Context(), ofAcme, id)) },
 	} {
 		if err := end([]string{"a", "b"}[i]); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestWhoeverDiesGivesThePlaceBack(t *testing.T) {
 		b.dieAt(0, point)
 		_, err := b.reserve(0, w)
 		if err == nil {
-			_, _, err = b.books[0].Commit(t.Context(), acme, "a", 4)
+			_, _, err = b.books[0].Commit(t.Context(), ofAcme, "a", 4)
 		}
 		if !errors.Is(err, errDied) {
 			t.Fatalf("%s: %v", point, err)
@@ -190,13 +190,13 @@ func TestPlacesAreRestored(t *testing.T) {
 		kept = append(kept, made.Kept())
 		switch id {
 		case "committed":
-			r, _, err := b.books[0].Commit(t.Context(), acme, id, 4)
+			r, _, err := b.books[0].Commit(t.Context(), ofAcme, id, 4)
 			kept[1].Number, kept[1].EndedAt = r.number(), r.EndedAt.UnixMicro()
 			if err != nil {
 				t.Fatal(err)
 			}
 		case "released": // of whose end no event has come
-			if _, _, err := b.books[0].Release(t.Context(), acme, id); err != nil {
+			if _, _, err := b.books[0].Release(t.Context(), ofAcme, id); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -221,7 +221,7 @@ func TestPlacesAreRestored(t *testing.T) {
 	if _, err := b.reserve(1, wish{id: "more", cost: 10, counters: []limit.Counter{q}}); !errors.Is(err, ErrTooMany) {
 		t.Errorf("one more: %v", err)
 	}
-	if _, _, err := b.books[1].Commit(t.Context(), acme, "open", 4); err != nil {
+	if _, _, err := b.books[1].Commit(t.Context(), ofAcme, "open", 4); err != nil {
 		t.Fatal(err)
 	}
 	b.mustReserve(wish{id: "more", cost: 10, counters: []limit.Counter{q}})

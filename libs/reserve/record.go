@@ -18,9 +18,12 @@ type Record struct {
 	User        string `json:"user,omitempty"`
 	Application string `json:"app,omitempty"`
 	APIKeyHash  string `json:"key,omitempty"`
-	Service     string `json:"service"`
-	Endpoint    string `json:"endpoint"`
-	Method      string `json:"method"`
+	// APIKey is the id of the key that proved the identity, where a rule counts by
+	// it; empty otherwise.
+	APIKey   string `json:"keyId,omitempty"`
+	Service  string `json:"service"`
+	Endpoint string `json:"endpoint"`
+	Method   string `json:"method"`
 	// Cost is what was asked for, in units; MaxCost the most that may be committed.
 	Cost    int64 `json:"cost"`
 	MaxCost int64 `json:"max"`

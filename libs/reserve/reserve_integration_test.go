@@ -76,11 +76,11 @@ func (b *bench) race(counters []limit.Counter) {
 				cost := int64(i+j) % 8
 				switch (i + j) % 4 {
 				case 0, 1:
-					if _, repeated, err = b.books[j%2].Commit(context.Background(), acme, w.id, cost); err == nil && !repeated {
+					if _, repeated, err = b.books[j%2].Commit(context.Background(), ofAcme, w.id, cost); err == nil && !repeated {
 						committed.Add(cost)
 					}
 				case 2:
-					_, _, err = b.books[j%2].Release(context.Background(), acme, w.id)
+					_, _, err = b.books[j%2].Release(context.Background(), ofAcme, w.id)
 				default:
 					_, _, err = b.books[j%2].Sweep(context.Background())
 				}
@@ -153,11 +153,11 @@ func TestOtherSlotsFollow(t *testing.T) {
 	b.mustReserve(wish{id: "a", cost: 10, ttl: time.Second, counters: counters})
 	b.check("reserved", counters, ten...)
 	b.dieAt(0, pointEnded)
-	if _, _, err := b.books[0].Commit(t.Context(), acme, "a", 7); !errors.Is(err, errDied) {
+	if _, _, err := b.books[0].Commit(t.Context(), ofAcme, "a", 7); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
 	b.check("the tenant's slot alone", counters, 10, 10, 10, 7)
-	if _, repeated, err := b.books[1].Commit(t.Context(), acme, "a", 7); err != nil || !repeated {
+	if _, repeated, err := b.books[1].Commit(t.Context(), ofAcme, "a", 7); err != nil || !repeated {
 		t.Fatal(repeated, err)
 	}
 	b.check("all have followed", counters, seven...)

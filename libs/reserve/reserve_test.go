@@ -30,11 +30,11 @@ func TestReservationsComeToWhatTheyCost(t *testing.T) {
 		own    int64 // of the rule with a cost of its own
 		amount int64
 	}{
-		{"less", func(id string) (Reservation, bool, error) { return b.books[1].Commit(t.Context(), acme, id, 4) }, Committed, 4, 3, 4},
-		{"equal", func(id string) (Reservation, bool, error) { return b.books[0].Commit(t.Context(), acme, id, 10) }, Committed, 10, 3, 10},
-		{"more", func(id string) (Reservation, bool, error) { return b.books[0].Commit(t.Context(), acme, id, 15) }, Committed, 15, 3, 15},
-		{"nothing", func(id string) (Reservation, bool, error) { return b.books[0].Commit(t.Context(), acme, id, 0) }, Committed, 0, 3, 0},
-		{"release", func(id string) (Reservation, bool, error) { return b.books[1].Release(t.Context(), acme, id) }, Released, 0, 0, 0},
+		{"less", func(id string) (Reservation, bool, error) { return b.books[1].Commit(t.Context(), ofAcme, id, 4) }, Committed, 4, 3, 4},
+		{"equal", func(id string) (Reservation, bool, error) { return b.books[0].Commit(t.Context(), ofAcme, id, 10) }, Committed, 10, 3, 10},
+		{"more", func(id string) (Reservation, bool, error) { return b.books[0].Commit(t.Context(), ofAcme, id, 15) }, Committed, 15, 3, 15},
+		{"nothing", func(id string) (Reservation, bool, error) { return b.books[0].Commit(t.Context(), ofAcme, id, 0) }, Committed, 0, 3, 0},
+		{"release", func(id string) (Reservation, bool, error) { return b.books[1].Release(t.Context(), ofAcme, id) }, Released, 0, 0, 0},
 		{"expiry", func(id string) (Reservation, bool, error) {
 			b.wait(time.Minute - time.Microsecond)
 			if n := b.sweep(0); n != 0 {
@@ -44,7 +44,7 @@ func TestReservationsComeToWhatTheyCost(t *testing.T) {
 			if n := b.sweep(1) + b.sweep(0); n != 1 {
 				t.Fatalf("%d expired", n)
 			}
-			r, err := b.books[0].Get(t.Context(), acme, id)
+			r, err := b.books[0].Get(t.Context(), ofAcme, id)
 			return r, false, err
 		}, Expired, 0, 0, 0},
 	} {
@@ -112,9 +112,9 @@ func TestAnEndIsTheOnly(t *testing.T) {
 		var repeated bool
 		var err error
 		if step.end == "commit" {
-			r, repeated, err = book.Commit(t.Context(), acme, step.id, step.cost)
+			r, repeated, err = book.Commit(t.Context(), ofAcme, step.id, step.cost)
 		} else {
-			r, repeated, err = book.Release(t.Context(), acme, step.id)
+			r, repeated, err = book.Release(t.Context(), ofAcme, step.id)
 		}
 		var ended *EndedError
 		if errors.As(err, &ended) != (step.ended != None) || ended == nil && err != nil || repeated != step.repeated {
@@ -146,19 +146,19 @@ func TestWhatIsThereAlready(t *testing.T) {
 		t.Errorf("another request: %v", err)
 	}
 	for what, err := range map[string]error{
-		"commit of another tenant's":  second(b.books[0].Commit(t.Context(), "globex", "a", 1)),
-		"release of another tenant's": second(b.books[0].Release(t.Context(), "globex", "a")),
-		"commit of none":              second(b.books[0].Commit(t.Context(), acme, "b", 1)),
-		"release of none":             second(b.books[0].Release(t.Context(), acme, "b")),
+		"commit of another tenant's":  second(b.books[0].Commit(t.Context(), Caller{Tenant: "globex"}, "a", 1)),
+		"release of another tenant's": second(b.books[0].Release(t.Context(), Caller{Tenant: "globex"}, "a")),
+		"commit of none":              second(b.books[0].Commit(t.Context(), ofAcme, "b", 1)),
+		"release of none":             second(b.books[0].Release(t.Context(), ofAcme, "b")),
 	} {
 		if !errors.Is(err, ErrUnknown) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := b.books[0].Get(t.Context(), "globex", "a"); !errors.Is(err, ErrUnknown) {
+	if _, err := b.books[0].Get(t.Context(), Caller{Tenant: "globex"}, "a"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("another tenant's: %v", err)
 	}
-	if _, _, err := b.books[0].Commit(t.Context(), acme, "a", 1_000_001); !errors.Is(err, ErrTooMuch) {
+	if _, _, err := b.books[0].Commit(t.Context(), ofAcme, "a", 1_000_001); !errors.Is(err, ErrTooMuch) {
 		t.Errorf("too much: %v", err)
 	}
 	b.check("after all that", w.counters, 10)
@@ -181,7 +181,7 @@ func TestDeniedLeavesNoTrace(t *testing.T) {
 			t.Errorf("key %s is left", key)
 		}
 	}
-	if _, err := b.books[0].Get(t.Context(), acme, "a"); !errors.Is(err, ErrUnknown) {
+	if _, err := b.books[0].Get(t.Context(), ofAcme, "a"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("it is there: %v", err)
 	}
 	w.counters[0].Limit = 10
@@ -203,7 +203,7 @@ func TestAnEndBelongsToThePeriodOfTheCharge(t *testing.T) {
 	}
 	b.wait(time.Minute)
 	for id, cost := range map[string]int64{"less": 4, "more": 13} {
-		if _, _, err := b.books[0].Commit(t.Context(), acme, id, cost); err != nil {
+		if _, _, err := b.books[0].Commit(t.Context(), ofAcme, id, cost); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,7 +242,7 @@ func TestAPeriodEndsBetweenIntentAndCharge(t *testing.T) {
 	if m.ReservedAt().Hour() != 13 || m.Decision.States[0].Key != "{t:acme}:t::tokens:quota:hour:2026072313" {
 		t.Fatalf("reserved at %s in %s", m.ReservedAt(), m.Decision.States[0].Key)
 	}
-	if _, _, err := b.books[0].Release(t.Context(), acme, "a"); err != nil || b.due() != 0 {
+	if _, _, err := b.books[0].Release(t.Context(), ofAcme, "a"); err != nil || b.due() != 0 {
 		t.Fatalf("%d are due, %v", b.due(), err)
 	}
 	b.check("released", []limit.Counter{q}, 0)
@@ -258,7 +258,7 @@ func TestOverdraftMayGrowByWhatIsCommitted(t *testing.T) {
 	if m, err := b.reserve(0, wish{id: "c", cost: 1, counters: []limit.Counter{w}}); err != nil || m.Decision.Allowed {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if _, _, err := b.books[0].Commit(t.Context(), acme, "b", 50); err != nil {
+	if _, _, err := b.books[0].Commit(t.Context(), ofAcme, "b", 50); err != nil {
 		t.Fatal(err)
 	}
 	b.check("committed", []limit.Counter{w}, 140)
@@ -278,7 +278,7 @@ func TestShadowRulesFollow(t *testing.T) {
 		t.Fatalf("%+v", m.Decision.States)
 	}
 	b.check("reserved", counters, 10, 0, 10)
-	if _, _, err := b.books[1].Commit(t.Context(), acme, "a", 3); err != nil {
+	if _, _, err := b.books[1].Commit(t.Context(), ofAcme, "a", 3); err != nil {
 		t.Fatal(err)
 	}
 	b.check("committed", counters, 3, 0, 3)
@@ -288,7 +288,7 @@ func TestShadowRulesFollow(t *testing.T) {
 	if _, err := b.reserve(0, wish{id: "b", cost: 10, counters: counters, shadow: shadow}); !errors.Is(err, errDied) {
 		t.Fatal(err)
 	}
-	if _, _, err := b.books[1].Commit(t.Context(), acme, "b", 4); err != nil {
+	if _, _, err := b.books[1].Commit(t.Context(), ofAcme, "b", 4); err != nil {
 		t.Fatal(err)
 	}
 	b.check("another one", counters, 7, 0, 7)
@@ -308,7 +308,7 @@ func TestIdsCanBeUsedAnew(t *testing.T) {
 	b := newBench(t)
 	q := b.quota(100)
 	b.mustReserve(wish{id: "a", cost: 10, counters: []limit.Counter{q}})
-	if _, _, err := b.books[0].Commit(t.Context(), acme, "a", 4); err != nil {
+	if _, _, err := b.books[0].Commit(t.Context(), ofAcme, "a", 4); err != nil {
 		t.Fatal(err)
 	}
 	b.wait(keepEnded)

@@ -60,7 +60,7 @@ func (r *Reservation) number() int64 {
 // (limit.ErrUnavailable, with limit.ErrRestoring perhaps), and
 // limit.ErrCounterBroken.
 var (
-	// ErrUnknown: the tenant has no such reservation, or it ended long ago.
+	// ErrUnknown: the caller has no such reservation, or it ended long ago.
 	ErrUnknown = errors.New("no such reservation")
 	// ErrAnother: the id belongs to another request's reservation.
 	ErrAnother = errors.New("the id belongs to another request")

@@ -76,6 +76,10 @@ type Compiled struct {
 	until    int64  // µs since the epoch, exclusive
 }
 
+// CountsKeys reports whether the rule's subject is the API key: each has a counter
+// of its own.
+func (c *Compiled) CountsKeys() bool { return c.group.kind == kindAPIKey }
+
 // rollover is of the few quotas that carry unused units into their next period.
 type rollover struct {
 	most  int64

@@ -43,10 +43,14 @@ type entryView struct {
 	AppliedAt   int64  `json:"appliedAt"`
 }
 
+// RootAdminRoutes implements service.RootAdminHandler.
+func (s *Service) RootAdminRoutes() []string { return []string{explainPattern, releasePattern} }
+
 // AdminRoutes implements service.AdminHandler: GET /tables/{topic}, with ?key=
-// for one entry alone, and POST /v1/explain.
+// for one entry alone, POST /v1/explain, and the release of reservations.
 func (s *Service) AdminRoutes(mux *http.ServeMux) {
 	mux.Handle(explainPattern, s.explainer)
+	mux.Handle(releasePattern, s.releaser)
 	mux.HandleFunc("GET /tables/{topic}", func(w http.ResponseWriter, r *http.Request) {
 		key, one := r.URL.Query().Get("key"), r.URL.Query().Has("key")
 		var view tableView

@@ -67,7 +67,8 @@ type StoreConfig struct {
 
 // ReservationsConfig bounds reservations.
 type ReservationsConfig struct {
-	MaxOpen int `koanf:"maxOpen" doc:"How many reservations a tenant may have open at once (429 beyond), 1 to 1000000; each takes 1.2 KB of Redis. The same on all gateways."`
+	MaxOpen int     `koanf:"maxOpen" doc:"How many reservations a tenant may have open at once (429 beyond), 1 to 1000000; each takes 1.2 KB of Redis. The same on all gateways."`
+	Tokens  []Token `koanf:"tokens" doc:"Bearer tokens of operators, who may release any tenant's reservation on the admin port. Without any, every call is refused."`
 }
 
 // ServerConfig bounds what clients may take.
@@ -133,7 +134,8 @@ func (c Config) Check() error {
 		errs = append(errs, fmt.Errorf("gateway.reservations.maxOpen must be 1 to %d, not %d", mostOpen, n))
 	}
 	_, err := c.Explain.callers()
-	errs = append(errs, c.Answers.check(), c.Identity.check(), c.Cache.check(), err)
+	_, wrong := c.Reservations.operators()
+	errs = append(errs, wrong, c.Answers.check(), c.Identity.check(), c.Cache.check(), err)
 	return errors.Join(errs...)
 }
 

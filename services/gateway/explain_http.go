@@ -16,15 +16,10 @@ const explainPattern = "POST /v1/explain"
 // maxQuestion bounds a question, in bytes.
 const maxQuestion = 64 << 10
 
-// RootAdminRoutes implements service.RootAdminHandler.
-func (s *Service) RootAdminRoutes() []string { return []string{explainPattern} }
-
 // ServeHTTP implements http.Handler.
 func (x *explainer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !x.callers.admit(r) {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="sluice"`)
-		(&problem{kind: problemNone, status: http.StatusUnauthorized, title: "Unauthorized",
-			detail: "Send a token of gateway.explain.tokens as Authorization: Bearer …"}).write(w, nil)
+	if _, ok := x.callers.admit(r); !ok {
+		refuseCaller(w, "gateway.explain.tokens")
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxQuestion))

@@ -12,6 +12,7 @@ import (
 	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
+	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -107,11 +108,15 @@ func (x *exchange) reservationRecord(w *wish) reserve.Record {
 	r := reserve.Record{
 		ID: w.ID, Tenant: x.who.tenant, User: x.who.user, Application: x.who.application,
 		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
-		Cost: x.cost, MaxCost: maxReserved(x.service), Request: w.fingerprint(x),
+		Cost: x.cost, MaxCost: maxReserved(x.service),
 	}
 	if x.who.key != nil {
 		r.APIKeyHash = x.who.key.label
+		if slices.ContainsFunc(x.matches, func(m rule.Match) bool { return m.Rule.CountsKeys() }) {
+			r.APIKey = x.who.key.id
+		}
 	}
+	r.Request = w.fingerprint(x, r.APIKey)
 	if x.endpoint != nil {
 		r.Endpoint = x.endpoint.path
 	}

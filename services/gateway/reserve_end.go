@@ -27,19 +27,28 @@ func (g *gate) commit(x *exchange, id string) bool {
 	case *body.Cost < 0 || *body.Cost > maxReserved(nil):
 		return g.refuseWish(x, []string{fmt.Sprintf("cost: must be a whole number of units from 0 to %d", maxReserved(nil))})
 	}
-	r, repeated, err := g.book.Commit(context.Background(), x.who.tenant, id, *body.Cost)
+	r, repeated, err := g.book.Commit(context.Background(), x.who.caller(), id, *body.Cost)
 	return g.ended(x, id, reservationCommitted, r, repeated, err)
+}
+
+// caller is whose reservations are there.
+func (i *identity) caller() reserve.Caller {
+	c := reserve.Caller{Tenant: i.tenant, User: i.user, Application: i.application}
+	if i.key != nil {
+		c.APIKey = i.key.id
+	}
+	return c
 }
 
 // release ends a reservation of which nothing was used.
 func (g *gate) release(x *exchange, id string) bool {
-	r, repeated, err := g.book.Release(context.Background(), x.who.tenant, id)
+	r, repeated, err := g.book.Release(context.Background(), x.who.caller(), id)
 	return g.ended(x, id, reservationReleased, r, repeated, err)
 }
 
 // tell says how a reservation stands.
 func (g *gate) tell(x *exchange, id string) bool {
-	r, err := g.book.Get(context.Background(), x.who.tenant, id)
+	r, err := g.book.Get(context.Background(), x.who.caller(), id)
 	if err != nil {
 		return g.notEnded(x, id, r, err)
 	}
@@ -64,7 +73,7 @@ func (g *gate) notEnded(x *exchange, id string, r reserve.Reservation, err error
 	case errors.As(err, &ended):
 		return g.refuseEnded(x, ended)
 	case errors.Is(err, reserve.ErrUnknown):
-		return g.refuse(x, refusedReservation, &problem{status: http.StatusNotFound, title: "No such reservation", detail: "There is no reservation " + id + " of this tenant, or it ended long ago."})
+		return g.refuse(x, refusedReservation, &problem{status: http.StatusNotFound, title: "No such reservation", detail: "There is no reservation " + id + " of this tenant, user and application, or it ended long ago."})
 	case errors.Is(err, reserve.ErrTooMuch):
 		return g.refuseWish(x, []string{fmt.Sprintf("cost: must be at most %d, the service's maxCost", max(r.MaxCost, r.Cost))})
 	case !errors.Is(err, limit.ErrUnavailable):

@@ -56,7 +56,7 @@ func TestReservationsAreHandedIn(t *testing.T) {
 	}
 	const places = "p:{t:acme}:reservations"
 	servertest.Eventually(t, 10*time.Second, "the reservation to be back, and its place", func() bool {
-		found, err := s.gate.book.Get(context.Background(), "acme", "a")
+		found, err := s.gate.book.Get(context.Background(), reserve.Caller{Tenant: "acme"}, "a")
 		return err == nil && found.State == reserve.Reserved && found.Cost == 10 && members(func(key string) bool { return key == places }) == 1
 	})
 	if due := members(func(key string) bool { return key != places }); due != 1 {

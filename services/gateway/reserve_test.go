@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,15 +13,11 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/reserve"
-	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
-	"github.com/sluice-platform/sluice/schemas/events/grants"
-	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -197,7 +192,7 @@ func TestReserveThenCommit(t *testing.T) {
 		t.Error("something was forwarded")
 	}
 	r.wait(time.Second)
-	done := r.send(1, "POST", "/job-1/commit", `{"cost":40}`)
+	done := r.send(1, "POST", "/job-1/commit", `{"cost":40}`, "X-User-Id", "u1")
 	if got := done.is(t, http.StatusOK); got.State != "committed" || *got.Committed != 40 || got.EndedAt != noon.Add(time.Second) {
 		t.Errorf("%+v", got)
 	}
@@ -214,7 +209,7 @@ func TestReserveThenCommit(t *testing.T) {
 	if again.is(t, 201); !strings.HasPrefix(again.Header.Get("Ratelimit"), `"calls";r=98`) {
 		t.Errorf("%v", again.Header)
 	}
-	if got := r.send(1, "GET", "/job-1", "").is(t, 200); got.State != "committed" || *got.Committed != 40 {
+	if got := r.send(1, "GET", "/job-1", "", "X-User-Id", "u1").is(t, 200); got.State != "committed" || *got.Committed != 40 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -287,39 +282,6 @@ func TestReservationAnswers(t *testing.T) {
 		t.Errorf("%d used", n)
 	}
 	if byID, units := r.told(); len(byID) != 10 || units[tokensCounter] != 7 {
-		t.Errorf("%d events, %v", len(byID), units)
-	}
-}
-
-// A tenant that has as many open as it may is told so, and how to have another.
-func TestTooManyOpenReservations(t *testing.T) {
-	t.Parallel()
-	r := newReservingOf(t, 2, 2)
-	r.putRule(tokensQuota)
-	r.send(0, "POST", "", chat("a", 10)).is(t, 201)
-	r.send(1, "POST", "", chat("b", 10)).is(t, 201)
-	for gate := range r.gates {
-		a := r.send(gate, "POST", "", chat("c", 10))
-		p := a.problem(t)
-		if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); a.StatusCode != 429 || p.Type != problemReservationsFull || !strings.Contains(p.Detail, "has 2 reservations open") || err != nil || wait < 1 {
-			t.Errorf("gate %d: %d %s %v", gate, a.StatusCode, a.body, a.Header)
-		}
-		if n := testutil.ToFloat64(r.gates[gate].gate.metrics.reservations[reservationFull]); n != 1 {
-			t.Errorf("gate %d counts %v", gate, n)
-		}
-	}
-	r.send(1, "POST", "", chat("a", 10)).is(t, 201) // a repeat
-	r.send(0, "POST", "", chat("c", 10), "X-Tenant-Id", "globex").is(t, 201)
-	if n := r.used(tokensCounter); n != 20 {
-		t.Errorf("%d used", n)
-	}
-	r.send(1, "POST", "/a/commit", `{"cost":3}`).is(t, 200)
-	r.send(0, "POST", "", chat("c", 10)).is(t, 201)
-	r.send(0, "POST", "", chat("d", 10)).problem(t)
-	r.wait(time.Minute)
-	r.gates[0].gate.sweep(t.Context())
-	r.send(1, "POST", "", chat("d", 10)).is(t, 201)
-	if byID, units := r.told(); len(byID) != 9 || units[tokensCounter] != 13 {
 		t.Errorf("%d events, %v", len(byID), units)
 	}
 }
@@ -431,37 +393,6 @@ func TestNothingIsReservedWithoutTheStore(t *testing.T) {
 	all := r.gates[0].events()
 	if len(all) != 3 || all[1].Reason != reasonRestoring || all[1].StatusCode != 503 || all[1].Decision != usage.DecisionDeny {
 		t.Errorf("%+v", all)
-	}
-}
-
-func TestReservationByKeyAndWallet(t *testing.T) {
-	t.Parallel()
-	r := newReserving(t, 1)
-	s := r.gates[0]
-	s.putKey("slk_secret", keys.Key{ID: "k1", TenantID: "acme", UserID: "u7"})
-	r.putRule(`{"id":"money","subject":{"kind":"tenant","value":"*"},"scope":{"service":"closed"},"metric":"money","limit":{"algorithm":"quota","kind":"prepaid"}}`)
-	s.gate.grants.Apply(stream.Change[grants.Wallet]{Key: grants.WalletID("acme", "money"), Entry: stream.Entry[grants.Wallet]{
-		Value: grants.Wallet{ID: grants.WalletID("acme", "money"), TenantID: "acme", Metric: "money", Granted: 100},
-	}})
-	body := `{"path":"/closed/x","cost":80}`
-	a := r.send(0, "POST", "", body, "X-Api-Key", "slk_secret", "X-Tenant-Id", "globex")
-	id := a.is(t, 201).ID
-	if len(id) != 36 { // a request's id
-		t.Errorf("id %q", id)
-	}
-	if e := s.event(); e.TenantID != "acme" || e.UserID != "u7" || e.APIKeyHash == "" || e.Charges[0].Counter != "{t:acme}:t::money:quota" {
-		t.Errorf("%+v", e)
-	}
-	if a := r.send(0, "POST", "", body, "X-Api-Key", "slk_secret"); a.StatusCode != 429 {
-		t.Errorf("%d %s", a.StatusCode, a.body)
-	}
-	r.send(0, "POST", "/"+id+"/commit", `{"cost":120}`, "X-Api-Key", "slk_secret").is(t, 200)
-	all := s.events()
-	if e := all[len(all)-1]; e.APIKeyHash == "" || e.Charges[0].Amount != 40 || e.Charges[0].Consumed != 120 {
-		t.Errorf("%+v", e)
-	}
-	if n := r.used("{t:acme}:t::money:quota"); n != 120 {
-		t.Errorf("%d used", n)
 	}
 }
 

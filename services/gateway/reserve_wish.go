@@ -151,9 +151,14 @@ func whoseMost(s *service) string {
 }
 
 // fingerprint tells one wish from another with the same id: also another user's or
-// application's of the tenant, whose counters are others. The key may be a new one.
-func (w *wish) fingerprint(x *exchange) string {
-	sum := sha256.Sum256([]byte(w.Method + " " + x.path + "\n" + strconv.FormatInt(*w.Cost, 10) + "\n" + w.ttl.String() +
-		"\n" + x.who.user + "\n" + x.who.application)) // none of them holds a line's end
+// application's of the tenant, whose counters are others. The key may be a new one,
+// unless a rule counts by it (key).
+func (w *wish) fingerprint(x *exchange, key string) string {
+	text := w.Method + " " + x.path + "\n" + strconv.FormatInt(*w.Cost, 10) + "\n" + w.ttl.String() +
+		"\n" + x.who.user + "\n" + x.who.application // none of them holds a line's end
+	if key != "" {
+		text += "\n" + key
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }

@@ -46,6 +46,8 @@ type Service struct {
 	tables *tables
 	// explainer answers POST /v1/explain.
 	explainer *explainer
+	// releaser answers operators who release reservations.
+	releaser *releaser
 	// counters are the store and what stands in for it.
 	counters *counters
 	tokens   *jwt.Verifier // nil without issuers
@@ -85,6 +87,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	operators, err := cfg.Reservations.operators()
+	if err != nil {
+		return nil, err
+	}
 	answers := newAnswerCache(cfg.Cache, deps.Cache, cache.NewMetrics(deps.Registerer), deps.Log)
 	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable(), grants: newGrantTable(), purges: answers.purges}
 	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
@@ -108,6 +114,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		s.gate.tokens = s.tokens
 	}
 	s.explainer = newExplainer(s.gate, to.index, s.tables, asking)
+	s.releaser = &releaser{gate: s.gate, operators: operators}
 	s.server = newServer(cfg, s.gate, deps.Log)
 	return s, nil
 }

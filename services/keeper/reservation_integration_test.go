@@ -86,7 +86,7 @@ func (b *booking) reserve(id string, cost int64, ttl time.Duration) {
 }
 
 func (b *booking) commit(id string, cost int64) (bool, error) {
-	_, repeated, err := b.book.Commit(b.l.t.Context(), "tenant-01", id, cost)
+	_, repeated, err := b.book.Commit(b.l.t.Context(), reserve.Caller{Tenant: "tenant-01"}, id, cost)
 	return repeated, err
 }
 
@@ -123,7 +123,7 @@ func TestReservationsSurviveTheLossOfRedis(t *testing.T) {
 		if _, err := g.commit(name+"-done", 3); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := g.book.Release(t.Context(), "tenant-01", name+"-free"); err != nil {
+		if _, _, err := g.book.Release(t.Context(), reserve.Caller{Tenant: "tenant-01"}, name+"-free"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -136,7 +136,8 @@ func (f *devFlags) mode(seedToken string) map[string]any {
 		"controlplane.tokens": []any{
 			token(devAdmin, "admin", devAdmin), token(devReadonly, "readonly", devReadonly), token(seedActor, "admin", seedToken),
 		},
-		"gateway.explain.tokens":        []any{explainToken(devAdmin), explainToken(devReadonly)},
+		"gateway.explain.tokens":        []any{gatewayToken(devAdmin), gatewayToken(devReadonly)},
+		"gateway.reservations.tokens":   []any{gatewayToken(devAdmin)},
 		"gateway.id":                    "gateway",
 		"gateway.listen":                local(8080),
 		"gateway.more":                  local(8081),
@@ -171,7 +172,7 @@ func token(name, role, value string) map[string]any {
 	return map[string]any{"name": name, "role": role, "sha256": hex.EncodeToString(sum[:])}
 }
 
-func explainToken(value string) map[string]any {
+func gatewayToken(value string) map[string]any {
 	t := token(value, "", value)
 	delete(t, "role")
 	return t

@@ -14,7 +14,7 @@ import (
 
 // Commands returns the client commands, to be mounted below the root: rules,
 // overrides, services, keys, cache, customers, plans, subscriptions, wallets,
-// topups, usage, decision, explain. Each call returns new ones.
+// topups, reservations, usage, decision, explain. Each call returns new ones.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
 		ruleKind.command("Read and write rules: to whom, where, in which window, how much"),
@@ -28,6 +28,7 @@ func Commands() []*cobra.Command {
 		cacheCommand(),
 		walletsCommand(),
 		topUpsCommand(),
+		reservationsCommand(),
 		webhooksCommand(),
 		usageCommand(),
 		decisionCommand(),
