@@ -67,6 +67,9 @@ var (
 	// its quotas may have lost units and are being restored: nothing was charged.
 	// Decisions without quotas go on.
 	ErrRestoring = errors.New("quotas are being restored")
+	// ErrOtherPeriod comes together with ErrUnavailable where a Note's time is in
+	// another period of a quota than the store's clock: nothing was charged.
+	ErrOtherPeriod = errors.New("another period has begun")
 	// ErrCounterBroken means that a counter's key holds something that is no
 	// counter; nothing was charged. Only decisions on that counter fail.
 	ErrCounterBroken = errors.New("counter is broken")

@@ -1,41 +1,96 @@
 package settle
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
-// Hold is what a request in flight was charged and may yet have back. The zero
-// Hold holds nothing.
+// Hold is what a request in flight may have been charged and may yet have back.
+// The zero Hold holds nothing.
 type Hold struct {
-	record record
-	slot   int // 0 where there is nothing on disk
-	head   slotHead
+	slot int // 0 where there is nothing on disk
 }
 
-// Hold notes, before a request is forwarded, what is given back if it comes to
-// no answer because this process dies: the counters with their costs below 0.
-// End it with Keep or GiveBack. What it returned from survives a kill of the
-// process; where the disk does not take it, only a kill loses it, and that is
-// logged. It writes to the page cache and keeps nothing of its arguments.
-func (s *Settler) Hold(at time.Time, counters []limit.Counter) Hold {
-	h := Hold{record: newRecord(at, counters)}
-	if len(h.record.without(0).Counters) == 0 {
-		return h
+// periodsTried is how often a charge is asked for whose period ends meanwhile.
+const periodsTried = 3
+
+// Decide has the store charge the counters, of which those at the places of back
+// (a bit each; not those judged apart) are to be given back if this process dies
+// before the end of their request is known. What that takes is on disk before
+// the store is asked: whatever instant the process dies at, the next start asks
+// the store whether it was charged, and has it given back if so. Where the disk
+// does not take it, a kill loses it, and that is logged.
+//
+// A decision that passes is to be ended with Keep or GiveBack. Of any other
+// nothing stays charged. Errors are the store's.
+func (s *Settler) Decide(ctx context.Context, counters []limit.Counter, back uint64) (limit.Decision, Hold, error) {
+	for try := 1; ; try++ {
+		h, note := s.hold(counters, back)
+		d, open, err := s.o.Store.DecideNoted(ctx, counters, note)
+		switch {
+		case open:
+			s.unsettled(h, note, counters)
+		case err != nil || !d.Allowed:
+			s.Keep(h)
+		default:
+			return d, h, nil
+		}
+		if try == periodsTried || !errors.Is(err, limit.ErrOtherPeriod) {
+			return d, Hold{}, err
+		}
 	}
-	var err error
-	if len(counters) > maxHeld {
-		err = fmt.Errorf("%d counters: a hold has room for %d", len(counters), maxHeld)
-	} else {
-		h.slot, h.head, err = s.holds.take(h.record.encode())
+}
+
+// hold writes down what a decision may charge and is to come back, before it is
+// asked for. It writes to the page cache and keeps nothing of its arguments.
+func (s *Settler) hold(counters []limit.Counter, back uint64) (Hold, limit.Note) {
+	note := limit.Note{Of: back, At: s.o.Store.Clock().Truncate(time.Microsecond)}
+	var h Hold
+	for i := range counters {
+		if note.About(i) {
+			h.slot, note.Name, note.Number = s.holds.next(s.o.Store.Place(counters[i].Key))
+			break
+		}
 	}
-	if err != nil {
-		s.o.Log.Error("what a request in flight was charged is not on disk; a kill would not give it back", "error", err)
+	if h.slot == 0 {
+		return h, limit.Note{}
 	}
-	return h
+	if err := s.write(h, &note, counters, back); err != nil {
+		// What is there now may be whole: no other request may have the slot.
+		s.o.Log.Error("what a request is charged cannot be written to disk first; a kill would not give it back", "error", errors.Join(err, s.holds.free(h.slot)))
+		return Hold{}, limit.Note{}
+	}
+	return h, note
+}
+
+// write fills a hold's slot with those counters that are to come back, a bit each.
+func (s *Settler) write(h Hold, note *limit.Note, counters []limit.Counter, back uint64) error {
+	w := s.writers.Get().(*writer)
+	defer s.writers.Put(w)
+	return s.holds.write(h.slot, slotHeld, note.Number, w.held(note, counters, back))
+}
+
+// unsettled has the store take back what it may have charged without having
+// said so: all of it, since the request goes on as if none of it had been asked
+// for.
+func (s *Settler) unsettled(h Hold, note limit.Note, counters []limit.Counter) {
+	if h.slot == 0 {
+		return
+	}
+	var all uint64
+	for i := range min(len(counters), limit.MaxNoted) {
+		if !counters[i].Apart() {
+			all |= 1 << i
+		}
+	}
+	if err := s.write(h, &note, counters, all); err != nil {
+		s.o.Log.Error("what may have been charged without an answer cannot be written to disk; less of it is given back", "error", err)
+	}
+	s.open.add(h.slot)
 }
 
 // Keep ends a hold: what was charged stands.
@@ -48,65 +103,71 @@ func (s *Settler) Keep(h Hold) {
 	}
 }
 
-// GiveBack ends a hold: what it holds is given back, once, but for the counters
-// at the places of keep, a bit each.
-func (s *Settler) GiveBack(h Hold, keep uint64) {
-	if err := s.move(h, keep); err != nil {
+// GiveBack ends a hold: of what the request was charged at a time these counters
+// are given back, once, with costs below 0; a counter's own At goes before that
+// time. What it returned from survives a kill of the process.
+func (s *Settler) GiveBack(h Hold, at time.Time, counters []limit.Counter) {
+	r := newRecord(at, counters)
+	var err error
+	switch {
+	case h.slot == 0:
+		s.append(r.encode())
+	case len(r.Counters) == 0:
+		err = s.holds.free(h.slot)
+	default:
+		err = s.move(h.slot, r.encode())
+	}
+	if err != nil {
 		s.o.Log.Error("a hold cannot be ended; what it holds is given back by the next start", "error", err)
 	}
 }
 
-// move takes a hold into the journal. Its slot says first what number the record
-// gets there: whoever finds the slot after a kill knows by the journal whether
-// it came that far. At most one slot is moving at a time.
-func (s *Settler) move(h Hold, keep uint64) error {
-	b := h.record.without(keep).encode()
-	switch {
-	case h.slot == 0:
-		s.append(b)
-		return nil
-	case b == nil:
-		return s.holds.free(h.slot)
-	}
+// move takes a slot's record into the journal. Its slot says first what number
+// the record gets there: whoever finds the slot after a kill knows by the
+// journal whether it came that far. At most one slot is moving at a time.
+func (s *Settler) move(slot int, record []byte) error {
+	b := append(make([]byte, headBytes, headBytes+len(record)), record...)
 	s.appending.Lock()
 	defer s.appending.Unlock()
-	h.head.state, h.head.number, h.head.keep = slotMoving, s.spool.NextSeq(), keep
-	if err := s.holds.mark(h.slot, h.head); err != nil {
+	number := s.spool.NextSeq()
+	if err := s.holds.write(slot, slotMoving, number, b); err != nil {
 		return err
 	}
-	_ = s.spool.Append(b) // drops are the spool's to count
-	if s.spool.NextSeq() == h.head.number {
+	_ = s.spool.Append(record) // drops are the spool's to count
+	if s.spool.NextSeq() == number {
 		// The journal is closed: the next start moves it.
-		h.head.state = slotHeld
-		return s.holds.mark(h.slot, h.head)
+		return s.holds.write(slot, slotOwed, 0, b)
 	}
-	return s.holds.free(h.slot)
+	return s.holds.free(slot)
 }
 
-// giveBackHeld ends what an earlier process held when it died: no client has had
-// an answer, so each of these requests has failed. The one that was moving comes
-// first, before its number goes to another.
-func (s *Settler) giveBackHeld() error {
-	held := 0
-	for _, state := range []uint32{slotMoving, slotHeld} {
-		err := s.holds.each(state, func(slot int, head slotHead, body []byte) error {
-			if state == slotMoving && s.spool.NextSeq() > head.number {
-				return s.holds.free(slot)
-			}
-			h := Hold{slot: slot, head: head}
-			if err := json.Unmarshal(body, &h.record); err != nil {
-				s.o.Log.Error("what a request in flight was charged cannot be read; it is not given back", "error", err)
-				return s.holds.free(slot)
-			}
-			held++
-			return s.move(h, head.keep)
-		})
-		if err != nil {
-			return fmt.Errorf("give back what was in flight: %w", err)
+// endHeld ends what an earlier process held when it died. What was on its way
+// into the journal goes on, the one that was moving first, before its number
+// goes to another. The others' clients have had no answer, so each of these
+// requests has failed: whether it was charged the store says, once it can be
+// asked.
+func (s *Settler) endHeld() error {
+	err := s.holds.each(slotMoving, func(slot int, head slotHead, body []byte) error {
+		if s.spool.NextSeq() > head.number {
+			return s.holds.free(slot)
 		}
+		return s.move(slot, body)
+	})
+	if err == nil {
+		err = s.holds.each(slotOwed, func(slot int, _ slotHead, body []byte) error { return s.move(slot, body) })
 	}
-	if held > 0 {
-		s.o.Log.Info("requests were in flight when the process before ended; what they were charged is given back", "requests", held)
+	if err == nil {
+		err = s.holds.each(slotHeld, func(slot int, _ slotHead, _ []byte) error {
+			s.open.add(slot)
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("end what was in flight: %w", err)
+	}
+	if n := s.open.len(); n > 0 {
+		s.o.Log.Info("requests were in flight when the process before ended; what they were charged is given back", "requests", n)
+		return nil
 	}
 	return s.holds.clear()
 }

@@ -12,16 +12,16 @@ type metrics struct{ settled, broken prometheus.Counter }
 
 // RegisterMetrics registers the metrics, for the generated reference.
 func RegisterMetrics(reg prometheus.Registerer) {
-	if _, err := newMetrics(reg, func() spool.Stats { return spool.Stats{} }); err != nil {
+	if _, err := newMetrics(reg, func() spool.Stats { return spool.Stats{} }, func() uint64 { return 0 }); err != nil {
 		panic(err) // the generator's registry is its own
 	}
 }
 
-func newMetrics(reg prometheus.Registerer, stats func() spool.Stats) (metrics, error) {
+func newMetrics(reg prometheus.Registerer, stats func() spool.Stats, pending func() uint64) (metrics, error) {
 	m := metrics{
 		settled: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_settle_settled_total",
-			Help: "Records of the journal that were settled: requests that passed while the store was away, corrected costs and failed calls that were given back.",
+			Help: "What was settled: requests that passed while the store was away, corrected costs, failed calls that were given back, calls in flight when the process before died.",
 		}),
 		broken: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_settle_broken_total",
@@ -31,13 +31,13 @@ func newMetrics(reg prometheus.Registerer, stats func() spool.Stats) (metrics, e
 	if reg == nil {
 		return m, nil
 	}
-	pending := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "sluice_settle_pending_records",
-		Help: "Records of the journal that are not settled yet: requests that passed while the store was away, corrected costs, failed calls to be given back.",
-	}, func() float64 { return float64(stats().Pending) })
+		Help: "What is not settled yet: requests that passed while the store was away, corrected costs, failed calls to be given back, calls in flight when the process before died.",
+	}, func() float64 { return float64(pending()) })
 	dropped := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "sluice_settle_dropped_total",
 		Help: "Records of the journal that never will be settled, because it was full.",
 	}, func() float64 { return float64(stats().Dropped) })
-	return m, errors.Join(reg.Register(m.settled), reg.Register(m.broken), reg.Register(pending), reg.Register(dropped))
+	return m, errors.Join(reg.Register(m.settled), reg.Register(m.broken), reg.Register(gauge), reg.Register(dropped))
 }

@@ -1,47 +1,48 @@
 package settle
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
-// record is one request as the journal holds it.
+// record is one request as the journal and the slots hold it.
 type record struct {
-	At       int64         `json:"t"` // µs since the epoch
+	At int64 `json:"t"` // µs since the epoch
+	// Note is the name of the note that says whether it was charged; of a slot's
+	// only.
+	Note     string        `json:"m,omitempty"`
 	Counters []limit.Saved `json:"c"`
 }
 
-// newRecord takes counters over, each as it is charged.
+// newRecord takes counters over, each as it is charged, but for those that
+// nothing is taken from.
 func newRecord(at time.Time, counters []limit.Counter) record {
-	r := record{At: at.UnixMicro(), Counters: make([]limit.Saved, len(counters))}
+	r := record{At: at.UnixMicro(), Counters: make([]limit.Saved, 0, len(counters))}
 	for i := range counters {
 		c := &counters[i]
+		if !takes(c) {
+			continue
+		}
 		used := at
 		if !c.At.IsZero() {
 			used = c.At
 		}
-		r.Counters[i] = limit.Save(c, used)
+		saved := limit.Save(c, used)
 		if µs := used.UnixMicro(); µs != r.At {
-			r.Counters[i].At = µs
+			saved.At = µs
 		}
+		r.Counters = append(r.Counters, saved)
 	}
 	return r
 }
 
-// without is the record without the counters at the places of leave, a bit
-// each, and without those that nothing is taken from.
-func (r record) without(leave uint64) record {
-	kept := record{At: r.At, Counters: make([]limit.Saved, 0, len(r.Counters))}
-	for i, c := range r.Counters {
-		if c.Cost != 0 && (!c.Unlimited || c.Algorithm.Quota()) && (i >= 64 || leave>>i&1 == 0) {
-			kept.Counters = append(kept.Counters, c)
-		}
-	}
-	return kept
-}
+// takes reports whether anything is taken from a counter, or given back to it.
+func takes(c *limit.Counter) bool { return c.Cost != 0 && (!c.Unlimited || c.Algorithm.Quota()) }
 
 // encode writes a record; nil where it charges nothing.
 func (r record) encode() []byte {
@@ -68,4 +69,58 @@ func (r *record) counter(i int) (c limit.Counter, at int64, err error) {
 	c, err = s.Counter(time.UnixMicro(at).UTC())
 	c.Force = true
 	return c, at, err
+}
+
+// writer writes slots, and is used again.
+type writer struct {
+	record record
+	text   bytes.Buffer
+	json   *json.Encoder
+}
+
+func newWriter() any {
+	w := new(writer)
+	w.json = json.NewEncoder(&w.text)
+	return w
+}
+
+// held writes what a decision with a note may charge, as it is to come back,
+// behind room for a slot's head. The bytes are the writer's.
+func (w *writer) held(note *limit.Note, counters []limit.Counter, back uint64) []byte {
+	w.record = record{At: note.At.UnixMicro(), Note: note.Name, Counters: w.record.Counters[:0]}
+	for i := range counters {
+		if c := &counters[i]; back>>i&1 == 1 && takes(c) {
+			saved := limit.Save(c, note.At)
+			saved.Cost = -saved.Cost
+			w.record.Counters = append(w.record.Counters, saved)
+		}
+	}
+	w.text.Reset()
+	w.text.Write(unused[:])
+	_ = w.json.Encode(&w.record) // strings, numbers and a time of this century
+	clear(w.record.Counters)
+	return w.text.Bytes()
+}
+
+var errNoNote = errors.New("a slot names no note")
+
+// decodeHeld reads what held wrote, with the number of the slot's head.
+func decodeHeld(number uint64, b []byte) (limit.Note, []limit.Counter, error) {
+	r, err := decode(b)
+	if err != nil {
+		return limit.Note{}, nil, err
+	}
+	if r.Note == "" {
+		return limit.Note{}, nil, errNoNote
+	}
+	counters := make([]limit.Counter, len(r.Counters))
+	for i := range r.Counters {
+		if counters[i], _, err = r.counter(i); err == nil {
+			err = counters[i].Check()
+		}
+		if err != nil {
+			return limit.Note{}, nil, fmt.Errorf("counter %s: %w", r.Counters[i].Key, err)
+		}
+	}
+	return limit.Note{Name: r.Note, Number: number, At: time.UnixMicro(r.At).UTC()}, counters, nil
 }

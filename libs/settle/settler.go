@@ -32,6 +32,18 @@ type Store interface {
 	// Settle charges the counters whatever their state, once for each number of
 	// an id; numbers of an id grow.
 	Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) error
+	// DecideNoted charges the counters, all or none, and notes it in that step; a
+	// note of no name is none. Where open, what the note is about may be charged
+	// though the decision does not pass.
+	DecideNoted(ctx context.Context, counters []limit.Counter, note limit.Note) (d limit.Decision, open bool, err error)
+	// TakeBack gives the counters what the note's decision charged them, once, and
+	// has it charge nothing from then on. It is called until it returns nil, or
+	// limit.ErrCounterBroken of what was charged.
+	TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) error
+	// Clock is the store's own, and never before it.
+	Clock() time.Time
+	// Place tells by number which counters lie together.
+	Place(counter string) int
 }
 
 // Options of Open. Dir, Gateway and Store are required.
@@ -57,6 +69,8 @@ type Settler struct {
 	state   *state
 	metrics metrics
 	holds   *holds
+	writers sync.Pool // of *writer
+	open    *openSlots
 	// appending lets one record into the journal at a time: a hold that moves
 	// there says beforehand what number its record gets.
 	appending sync.Mutex
@@ -78,17 +92,20 @@ func Open(o Options) (*Settler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal of what passed uncounted: %w", err)
 	}
-	s := &Settler{o: o, spool: sp}
+	s := &Settler{o: o, spool: sp, writers: sync.Pool{New: newWriter}, open: newOpenSlots()}
 	if s.state, err = loadState(o.Dir); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}
-	if s.holds, err = openHolds(o.Dir); err != nil {
+	if err := s.state.start(o.Now()); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}
-	if s.metrics, err = newMetrics(o.Registerer, sp.Stats); err != nil {
+	if s.holds, err = openHolds(o.Dir, o.Gateway+"/"+s.state.ID, s.state.Notes); err != nil {
+		return nil, errors.Join(err, sp.Close())
+	}
+	if s.metrics, err = newMetrics(o.Registerer, sp.Stats, s.Pending); err != nil {
 		return nil, errors.Join(fmt.Errorf("settle metrics: %w", err), s.Close())
 	}
-	if err := s.giveBackHeld(); err != nil {
+	if err := s.endHeld(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -99,7 +116,7 @@ func Open(o Options) (*Settler, error) {
 // blocks on I/O, and keeps nothing of its arguments; what it returned from
 // survives a kill of the process.
 func (s *Settler) Append(at time.Time, counters []limit.Counter) {
-	s.append(newRecord(at, counters).without(0).encode())
+	s.append(newRecord(at, counters).encode())
 }
 
 func (s *Settler) append(b []byte) {
@@ -111,16 +128,20 @@ func (s *Settler) append(b []byte) {
 	_ = s.spool.Append(b) // drops are the spool's to count
 }
 
-// Pending is how many requests are not charged yet.
-func (s *Settler) Pending() uint64 { return s.spool.Stats().Pending }
+// Pending is how many requests are not charged or given back yet.
+func (s *Settler) Pending() uint64 { return s.spool.Stats().Pending + uint64(s.open.len()) }
 
 // Close closes the journal. What is pending is charged by the next process, and
 // what is still held is given back by it.
 func (s *Settler) Close() error { return errors.Join(s.holds.close(), s.spool.Close()) }
 
-// Run charges what the journal holds until ctx is cancelled, then returns nil.
-// The store away is waited for.
+// Run charges what the journal holds, and has taken back what was charged to
+// requests without an end, until ctx is cancelled; then it returns nil. The store
+// away is waited for.
 func (s *Settler) Run(ctx context.Context) error {
+	var open sync.WaitGroup
+	open.Go(func() { s.takeBackOpen(ctx) })
+	defer open.Wait()
 	pause := backoff.Backoff{Max: time.Second}
 	for s.spool.Wait(ctx) == nil {
 		n, err := s.stretch(ctx)

@@ -27,6 +27,7 @@ type ledger struct {
 	at      map[string]time.Time
 	fail    func() (before, after bool)
 	broken  string
+	notes   // of decisions
 }
 
 func newLedger() *ledger {
@@ -49,22 +50,28 @@ func (l *ledger) Settle(_ context.Context, id string, number uint64, counters []
 		}
 	}
 	tag, _, _ := strings.Cut(counters[0].Key, ":")
-	guard := id + tag
-	if number > l.last[guard] {
-		l.last[guard] = number
-		for _, c := range counters {
-			key := c.Key
-			if c.Renews() {
-				key += ":" + c.Calendar.At(c.At).Name()
-			}
-			l.charged[key] += c.Cost
-			l.at[key] = c.At
-		}
-	}
+	l.once(id+tag, number, counters)
 	if after {
 		return limit.ErrUnavailable
 	}
 	return nil
+}
+
+// once charges the counters where the guard's number is below this one.
+func (l *ledger) once(guard string, number uint64, counters []limit.Counter) bool {
+	if number <= l.last[guard] {
+		return false
+	}
+	l.last[guard] = number
+	for _, c := range counters {
+		key := c.Key
+		if c.Renews() {
+			key += ":" + c.Calendar.At(c.At).Name()
+		}
+		l.charged[key] += c.Cost
+		l.at[key] = c.At
+	}
+	return true
 }
 
 func open(t *testing.T, dir string, store Store, now func() time.Time) *Settler {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 )
 
@@ -16,41 +17,41 @@ import (
 const (
 	slotBytes = 16 << 10
 	headBytes = 32
-	// maxHeld is the most counters of a hold: the bits of slotHead.keep.
-	maxHeld = 64
+	// slotClasses keep the slots of places apart, as far as they go: the notes of
+	// a slot are a key of the store's in each place that the slot is used for.
+	slotClasses = 64
 )
 
 // States of a slot.
 const (
 	slotFree   = iota
-	slotHeld   // a request is in flight
+	slotHeld   // a request is in flight: slotHead.number is its note's
 	slotMoving // it is given back: the record with slotHead.number in the journal
+	slotOwed   // it is given back, and not in the journal yet
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // slotHead is the beginning of a slot. It is written in one call within a page,
-// which a kill does not tear; the body is written once, with the first head, and
-// has a sum.
+// which a kill does not tear; a body that a kill tears has another sum.
 type slotHead struct {
-	state        uint32
-	length, sum  uint32 // of the body
-	number, keep uint64
+	state       uint32
+	length, sum uint32 // of the body
+	number      uint64
 }
 
-func (h slotHead) encode(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, h.state)
-	b = binary.LittleEndian.AppendUint32(b, h.length)
-	b = binary.LittleEndian.AppendUint32(b, h.sum)
-	b = binary.LittleEndian.AppendUint32(b, 0)
-	b = binary.LittleEndian.AppendUint64(b, h.number)
-	return binary.LittleEndian.AppendUint64(b, h.keep)
+// put writes the head over the first bytes of b.
+func (h slotHead) put(b []byte) {
+	binary.LittleEndian.PutUint32(b, h.state)
+	binary.LittleEndian.PutUint32(b[4:], h.length)
+	binary.LittleEndian.PutUint32(b[8:], h.sum)
+	binary.LittleEndian.PutUint64(b[16:], h.number)
 }
 
 func decodeHead(b []byte) slotHead {
 	return slotHead{
 		state: binary.LittleEndian.Uint32(b), length: binary.LittleEndian.Uint32(b[4:]), sum: binary.LittleEndian.Uint32(b[8:]),
-		number: binary.LittleEndian.Uint64(b[16:]), keep: binary.LittleEndian.Uint64(b[24:]),
+		number: binary.LittleEndian.Uint64(b[16:]),
 	}
 }
 
@@ -58,95 +59,115 @@ func decodeHead(b []byte) slotHead {
 // slot belongs to who took it until it is free again.
 type holds struct {
 	file *os.File
+	// name and base begin the names of the slots' notes and their numbers.
+	name string
+	base uint64
 
 	mu    sync.Mutex
-	empty []int
-	slots int // that were ever taken; they are numbered from 1
+	empty [slotClasses][]int
+	slots []slotUse // that were ever taken; they are numbered from 1
 }
 
-func openHolds(dir string) (*holds, error) {
+// slotUse is what a slot is used for.
+type slotUse struct {
+	class  int
+	note   string // the name of its notes
+	number uint64 // of the last one
+}
+
+func openHolds(dir, name string, base uint64) (*holds, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "holds"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open what was in flight: %w", err)
 	}
-	return &holds{file: f}, nil
+	info, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open what was in flight: %w", err), f.Close())
+	}
+	// Slots that are there already are used again when they have been freed.
+	there := (info.Size() + slotBytes - 1) / slotBytes
+	return &holds{file: f, name: name, base: base, slots: make([]slotUse, there)}, nil
 }
 
 func (h *holds) close() error { return h.file.Close() }
 
 func place(slot int) int64 { return int64(slot-1) * slotBytes }
 
-// take writes a body into a free slot.
-func (h *holds) take(body []byte) (slot int, head slotHead, err error) {
-	if len(body) > slotBytes-headBytes {
-		return 0, slotHead{}, fmt.Errorf("%d bytes do not fit a slot of %d", len(body), slotBytes)
-	}
-	head = slotHead{state: slotHeld, length: uint32(len(body)), sum: crc32.Checksum(body, castagnoli)}
-	slot = h.next()
-	b := head.encode(make([]byte, 0, headBytes+len(body)))
-	if _, err := h.file.WriteAt(append(b, body...), place(slot)); err != nil {
-		// What is there now may be whole: no other request may have the slot.
-		return 0, slotHead{}, errors.Join(fmt.Errorf("write a slot: %w", err), h.free(slot))
-	}
-	return slot, head, nil
-}
-
-func (h *holds) next() int {
+// next takes a free slot for a place, and names the note it is for.
+func (h *holds) next(place int) (slot int, note string, number uint64) {
+	class := place % slotClasses
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n := len(h.empty); n > 0 {
-		slot := h.empty[n-1]
-		h.empty = h.empty[:n-1]
-		return slot
+	if n := len(h.empty[class]); n > 0 {
+		slot = h.empty[class][n-1]
+		h.empty[class] = h.empty[class][:n-1]
+	} else {
+		h.slots = append(h.slots, slotUse{class: class})
+		slot = len(h.slots)
 	}
-	h.slots++
-	return h.slots
+	u := &h.slots[slot-1]
+	if u.note == "" {
+		u.note, u.number = h.name+":"+strconv.Itoa(slot), h.base
+	}
+	u.number++
+	return slot, u.note, u.number
 }
 
-// mark writes a slot's head anew; its body stays.
-func (h *holds) mark(slot int, head slotHead) error {
-	if _, err := h.file.WriteAt(head.encode(make([]byte, 0, headBytes)), place(slot)); err != nil {
-		return fmt.Errorf("mark a slot: %w", err)
+// write fills a slot: b is room for its head, and the body.
+func (h *holds) write(slot int, state uint32, number uint64, b []byte) error {
+	if len(b) > slotBytes {
+		return fmt.Errorf("%d bytes do not fit a slot of %d", len(b), slotBytes)
+	}
+	body := b[headBytes:]
+	slotHead{state: state, length: uint32(len(body)), sum: crc32.Checksum(body, castagnoli), number: number}.put(b)
+	if _, err := h.file.WriteAt(b, place(slot)); err != nil {
+		return fmt.Errorf("write a slot: %w", err)
 	}
 	return nil
 }
 
+// unused is the head of a free slot.
+var unused [headBytes]byte
+
 // free ends a slot. One that cannot be written is not used again.
 func (h *holds) free(slot int) error {
-	if err := h.mark(slot, slotHead{}); err != nil {
-		return err
+	if _, err := h.file.WriteAt(unused[:], place(slot)); err != nil {
+		return fmt.Errorf("free a slot: %w", err)
 	}
 	h.mu.Lock()
-	h.empty = append(h.empty, slot)
+	class := h.slots[slot-1].class
+	h.empty[class] = append(h.empty[class], slot)
 	h.mu.Unlock()
 	return nil
 }
 
-// each calls visit with every slot of a state that is whole. One that is torn is
-// left out: its request was never forwarded.
-func (h *holds) each(state uint32, visit func(slot int, head slotHead, body []byte) error) error {
-	info, err := h.file.Stat()
-	if err != nil {
-		return fmt.Errorf("read what was in flight: %w", err)
-	}
+// read returns what a slot holds; ok is false of one that is free or torn. The
+// request of a torn one was never charged, nor forwarded.
+func (h *holds) read(slot int) (head slotHead, body []byte, ok bool, err error) {
 	b := make([]byte, slotBytes)
-	for slot := 1; place(slot) < info.Size(); slot++ {
-		n, err := h.file.ReadAt(b, place(slot))
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read what was in flight: %w", err)
+	n, err := h.file.ReadAt(b, place(slot))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return slotHead{}, nil, false, fmt.Errorf("read what was in flight: %w", err)
+	}
+	if n < headBytes {
+		return slotHead{}, nil, false, nil
+	}
+	head = decodeHead(b)
+	end := headBytes + int(min(head.length, slotBytes))
+	if head.state == slotFree || end > n || crc32.Checksum(b[headBytes:end], castagnoli) != head.sum {
+		return slotHead{}, nil, false, nil
+	}
+	return head, b[headBytes:end], true, nil
+}
+
+// each calls visit with every slot of a state.
+func (h *holds) each(state uint32, visit func(slot int, head slotHead, body []byte) error) error {
+	for slot := 1; slot <= len(h.slots); slot++ {
+		head, body, ok, err := h.read(slot)
+		if err == nil && ok && head.state == state {
+			err = visit(slot, head, body)
 		}
-		if n < headBytes {
-			continue
-		}
-		head := decodeHead(b)
-		if head.state != state {
-			continue
-		}
-		end := headBytes + int(min(head.length, slotBytes))
-		if end > n || crc32.Checksum(b[headBytes:end], castagnoli) != head.sum {
-			continue
-		}
-		if err := visit(slot, head, b[headBytes:end]); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -155,7 +176,7 @@ func (h *holds) each(state uint32, visit func(slot int, head slotHead, body []by
 
 // clear begins the file anew; nothing may be held.
 func (h *holds) clear() error {
-	h.empty, h.slots = nil, 0
+	h.empty, h.slots = [slotClasses][]int{}, nil
 	if err := h.file.Truncate(0); err != nil {
 		return fmt.Errorf("clear what was in flight: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // state is what the folder holds beside the records.
@@ -19,6 +20,20 @@ type state struct {
 	// last one that was: numbers of records, not included.
 	Intent uint64 `json:"intent"`
 	Done   uint64 `json:"done"`
+	// Notes is what the numbers of this process's notes are above: they are above
+	// those of any process before.
+	Notes uint64 `json:"notes"`
+}
+
+// notesLeft is room for the notes that a process makes on one slot, 10,000 a
+// second for a day, where the clock was set back.
+const notesLeft = 1 << 30
+
+// start begins a process. Numbers of notes go on from its clock, in µs since the
+// epoch: no slot is used so often that they overtake it.
+func (s *state) start(now time.Time) error {
+	s.Notes = max(uint64(max(0, now.UnixMicro())), s.Notes+notesLeft)
+	return s.save()
 }
 
 // loadState reads the folder's state, or begins one. A file that cannot be read

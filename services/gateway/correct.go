@@ -51,7 +51,7 @@ func (g *gate) correctTo(x *exchange, cost int64) {
 		return
 	}
 	// What passed uncounted is in the journal with its first cost.
-	g.oweUnits(x, slices.DeleteFunc(slices.Clone(x.uncounted), func(m rule.Match) bool { return !x.correctable(&m) }), difference)
+	g.oweUnits(x, x.uncounted, difference, x.correctable)
 	x.cost = cost
 	g.metrics.corrections[result].Inc()
 }

@@ -107,7 +107,7 @@ func (g *gate) count(x *exchange) {
 	for i := range x.matches {
 		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
 	}
-	d, err := g.ask(x.counters)
+	d, err := g.charge(x, x.matches, x.counters)
 	switch {
 	case err == nil:
 		g.observe(x.matches, x.counters, &d)
@@ -160,7 +160,7 @@ func (g *gate) countWithoutBroken(x *exchange) {
 	if g.fallBack(x, lost, lossOfCounter); x.verdict.status != 0 || len(counters) == 0 {
 		return
 	}
-	d, err := g.ask(counters)
+	d, err := g.charge(x, whole, counters)
 	if err != nil {
 		// The broken ones' rules have said what they have to say.
 		g.storeLost(x, whole, err)

@@ -58,8 +58,7 @@ type exchange struct {
 	// judgedAt is the store's clock at that moment.
 	judgedAt time.Time
 
-	// held are what the request may have back if it fails, and what of the end it
-	// came to was.
+	// held is what the request may have back if it fails, and in the end what it had.
 	held refundable
 
 	// uncounted are the rules that let it pass without their counters.
@@ -107,7 +106,6 @@ func (x *exchange) free() {
 	clear(x.counters[:cap(x.counters)])
 	clear(x.charges[:cap(x.charges)])
 	clear(x.uncounted[:cap(x.uncounted)])
-	clear(x.held.counters[:cap(x.held.counters)])
 	clear(x.held.rules[:cap(x.held.rules)])
 	*x = exchange{
 		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0],

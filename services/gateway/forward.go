@@ -59,7 +59,6 @@ func (g *gate) forward(x *exchange) bool {
 		x.body = &clientBody{ReadCloser: r.Body}
 		r.Body = x.body
 	}
-	g.hold(x)
 	x.answer = answerWriter{ResponseWriter: x.w, x: x, legacy: g.tellsLegacy(x) && !x.onlyUnlimited()}
 	g.proxy.ServeHTTP(&x.answer, r)
 	x.answer.stripTrailers()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
@@ -11,96 +12,126 @@ import (
 	"github.com/sluice-platform/sluice/libs/settle"
 )
 
-// refundable is what a request in flight was charged by rules with refundOn.
+// refundable is what rules with refundOn charged a request, or will.
 type refundable struct {
-	// counters have costs below 0; rules has the rule of each.
-	counters []limit.Counter
-	rules    []*rule.Compiled
-	hold     settle.Hold
-	// keep are the places of counters that are not given back, a bit each; it
-	// means something once ended is set.
-	keep  uint64
+	// hold has what was charged at once on disk, from before it was.
+	hold settle.Hold
+	// rules are gathered when the call's end is known.
+	rules []refund
 	ended bool
 	// cost is what the request cost when it was forwarded.
 	cost int64
 }
 
+// refund is one rule's charge.
+type refund struct {
+	rule    *rule.Compiled
+	counter limit.Counter // as it was charged
+	// uncounted: it is not charged before the call has ended well.
+	uncounted bool
+	back      bool
+}
+
 // emptied keeps the capacity only.
-func (h *refundable) emptied() refundable {
-	return refundable{counters: h.counters[:0], rules: h.rules[:0]}
-}
-
-// maxHeld is how many counters have a bit in keep; what is beyond is not given
-// back. No request matches nearly as many rules.
-const maxHeld = 64
-
-func (h *refundable) add(r *rule.Compiled, c limit.Counter, at time.Time) {
-	if c.Cost > 0 && len(h.counters) < maxHeld {
-		c.Cost, c.At = -c.Cost, at
-		h.counters, h.rules = append(h.counters, c), append(h.rules, r)
-	}
-}
+func (h *refundable) emptied() refundable { return refundable{rules: h.rules[:0]} }
 
 // gaveBack reports whether what the rule charged was given back.
 func (h *refundable) gaveBack(r *rule.Compiled) bool {
 	for i := range h.rules {
-		if h.rules[i] == r {
-			return h.ended && h.keep>>i&1 == 0
+		if h.rules[i].rule == r {
+			return h.rules[i].back
 		}
 	}
 	return false
 }
 
-// hold notes what rules with refundOn have charged, or will, before the request
-// is forwarded: if this process dies while it is in flight, the client gets no
-// answer and the next start gives it back.
-func (g *gate) hold(x *exchange) {
+func (h *refundable) add(r *rule.Compiled, c limit.Counter, at time.Time, uncounted bool) {
+	if c.Cost > 0 {
+		c.At = at
+		h.rules = append(h.rules, refund{rule: r, counter: c, uncounted: uncounted})
+	}
+}
+
+// charge asks for what a request is charged. What rules with refundOn take is on
+// disk before: if this process dies before the call's end is known, the client
+// gets no answer, and the next start gives back what was charged.
+func (g *gate) charge(x *exchange, matches []rule.Match, counters []limit.Counter) (d limit.Decision, err error) {
+	var back uint64
+	for i := range min(len(matches), limit.MaxNoted) {
+		// What is only tried follows a kill of its own accord: nobody pays for it.
+		if c := &counters[i]; matches[i].Rule.RefundOn != nil && c.Cost > 0 && !c.Apart() {
+			back |= 1 << i
+		}
+	}
+	if back == 0 {
+		return g.ask(counters)
+	}
+	d, x.held.hold, err = g.debts.Decide(context.Background(), counters, back)
+	return d, err
+}
+
+// conclude says what becomes of the charges of rules with refundOn when the
+// call's end is known: where the rule names such a failure they are given back,
+// else they stand, or are owed from now on. It comes before the cost's
+// correction, which is then about the rest alone, and before the event.
+func (g *gate) conclude(x *exchange, status int, how rule.Failure) {
+	h := &x.held
+	if h.ended || x.reservation != "" || x.verdict.status != 0 {
+		return
+	}
+	h.ended = true
+	g.gather(x)
+	var back, owed []limit.Counter
+	failed := false
+	for i := range h.rules {
+		r := &h.rules[i]
+		r.back = r.rule.RefundOn.Has(status, how)
+		failed = failed || r.back
+		c := r.counter
+		switch c.Cost = -c.Cost; {
+		case !r.back && r.uncounted:
+			owed = append(owed, r.counter)
+		case r.back && !r.uncounted:
+			back = append(back, c)
+		}
+		if r.back && c.Algorithm.Quota() {
+			tells := pendingCharge(r.rule.Metric, &c, c.At)
+			tells.Refund = true
+			x.charges = append(x.charges, tells)
+		}
+	}
+	if len(owed) > 0 {
+		g.debts.Append(x.start, owed)
+	}
+	if len(back) > 0 {
+		g.debts.GiveBack(h.hold, x.judgedAt, back)
+	} else {
+		g.debts.Keep(h.hold)
+	}
+	if failed {
+		g.metrics.refunds.Inc()
+	}
+}
+
+// gather finds what rules with refundOn have charged, or will.
+func (g *gate) gather(x *exchange) {
+	gives := func(m rule.Match) bool { return m.Rule.RefundOn != nil }
 	h := &x.held
 	h.cost = x.cost
-	for _, c := range x.charged() {
-		if c.match.Rule.RefundOn != nil {
-			h.add(c.match.Rule, g.counter(c.match, x.cost), x.judgedAt)
+	if slices.ContainsFunc(x.matches, gives) {
+		for _, c := range x.charged() {
+			if gives(*c.match) {
+				h.add(c.match.Rule, g.counter(c.match, x.cost), x.judgedAt, false)
+			}
 		}
 	}
 	for i := range x.uncounted {
 		m := &x.uncounted[i]
-		if m.Rule.RefundOn == nil {
+		if !gives(*m) {
 			continue
 		}
-		if c := g.counter(m, x.cost); !c.Apart() { // as oweUnits, which owes it
-			h.add(m.Rule, c, x.start)
-		}
-	}
-	if len(h.counters) > 0 {
-		h.hold = g.debts.Hold(x.start, h.counters)
-	}
-}
-
-// conclude ends the hold when the call's end is known: what the rules charged
-// that name such a failure is given back, the rest stands. It comes before the
-// cost's correction, which is then about the rest alone, and before the event.
-func (g *gate) conclude(x *exchange, status int, how rule.Failure) {
-	h := &x.held
-	if len(h.counters) == 0 || h.ended {
-		return
-	}
-	h.ended = true
-	for i, r := range h.rules {
-		if !r.RefundOn.Has(status, how) {
-			h.keep |= 1 << i
-		}
-	}
-	if h.keep == 1<<len(h.rules)-1 {
-		g.debts.Keep(h.hold)
-		return
-	}
-	g.debts.GiveBack(h.hold, h.keep)
-	g.metrics.refunds.Inc()
-	for i, r := range h.rules {
-		if c := &h.counters[i]; h.keep>>i&1 == 0 && c.Algorithm.Quota() {
-			back := pendingCharge(r.Metric, c, c.At)
-			back.Refund = true
-			x.charges = append(x.charges, back)
+		if c := g.counter(m, x.cost); !c.Apart() { // as oweUnits, which owes the others
+			h.add(m.Rule, c, x.start, true)
 		}
 	}
 }

@@ -19,11 +19,39 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
-// modelLedger settles in the reference model, once for each number.
+// modelLedger settles in the reference model, once for each number. Decisions it
+// asks of the stand's store.
 type modelLedger struct {
 	model limit.Store
+	store limit.Store
 	mu    sync.Mutex
 	last  map[string]uint64
+}
+
+func (*modelLedger) Clock() time.Time { return noon }
+func (*modelLedger) Place(string) int { return 0 }
+
+func (l *modelLedger) DecideNoted(ctx context.Context, counters []limit.Counter, note limit.Note) (limit.Decision, bool, error) {
+	d, err := l.store.Decide(ctx, counters)
+	if err == nil && d.Allowed {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.last[note.Name] = note.Charge()
+	}
+	return d, false, err
+}
+
+func (l *modelLedger) TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) error {
+	if l.charged(note) {
+		return l.Settle(ctx, note.Name, note.End(), counters)
+	}
+	return nil
+}
+
+func (l *modelLedger) charged(note limit.Note) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last[note.Name] >= note.Charge()
 }
 
 func (l *modelLedger) Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) error {
@@ -57,6 +85,7 @@ func newRefunding(t *testing.T, o standOptions) *refunding {
 	model := limit.NewModel(func() time.Time { return noon })
 	s := &refunding{stand: newStand(t, o), ledger: &modelLedger{model: model, last: map[string]uint64{}}, dir: t.TempDir()}
 	s.store = s.use(model)
+	s.ledger.store = s.store
 	s.open()
 	t.Cleanup(func() { s.stop() })
 	return s

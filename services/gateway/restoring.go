@@ -35,7 +35,7 @@ func (g *gate) countWithoutQuotas(x *exchange, err error) {
 	if len(counters) == 0 {
 		return
 	}
-	d, err := g.ask(counters)
+	d, err := g.charge(x, rates, counters)
 	if err != nil {
 		g.storeLost(x, rates, err)
 		return

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -13,13 +14,15 @@ import (
 )
 
 // debts keeps what could not be charged, corrected or given back until it can
-// be: *settle.Settler. It copies its arguments, never blocks on I/O, and is safe
-// for concurrent use.
+// be: *settle.Settler. It copies its arguments, never blocks on I/O but that of
+// the store in Decide, and is safe for concurrent use.
 type debts interface {
 	Append(at time.Time, counters []limit.Counter)
-	Hold(at time.Time, counters []limit.Counter) settle.Hold
+	// Decide charges what may have to be given back: at the places of back, a bit
+	// each. Of a decision that passes the hold is to be ended.
+	Decide(ctx context.Context, counters []limit.Counter, back uint64) (limit.Decision, settle.Hold, error)
 	Keep(h settle.Hold)
-	GiveBack(h settle.Hold, keep uint64)
+	GiveBack(h settle.Hold, at time.Time, counters []limit.Counter)
 }
 
 // shares judges by this gateway's share of each limit: *local.Limiter.
@@ -126,19 +129,20 @@ func (g *gate) observe(matches []rule.Match, counters []limit.Counter, d *limit.
 }
 
 // owe notes what a request that passes uncounted is still to be charged. That
-// is done before it is forwarded: whatever dies from then on, it is charged.
+// is done before it is forwarded: whatever dies from then on, it is charged. But
+// rules with refundOn are owed nothing before the call has ended well (conclude).
 func (g *gate) owe(x *exchange) {
 	if x.verdict.decision != usage.DecisionDeny {
-		g.oweUnits(x, x.uncounted, x.cost)
+		g.oweUnits(x, x.uncounted, x.cost, func(m *rule.Match) bool { return m.Rule.RefundOn == nil })
 	}
 }
 
-// oweUnits notes units of rules that let the request pass uncounted; below 0
-// they are given back.
-func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64) {
+// oweUnits notes units of those rules that let the request pass uncounted and
+// owe them; below 0 they are given back.
+func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64, owes func(*rule.Match) bool) {
 	counters := make([]limit.Counter, 0, len(uncounted))
 	for i := range uncounted {
-		if c := g.counter(&uncounted[i], units); c.Cost != 0 && !c.Apart() {
+		if c := g.counter(&uncounted[i], units); owes(&uncounted[i]) && c.Cost != 0 && !c.Apart() {
 			counters = append(counters, c)
 		}
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,9 +38,15 @@ func (b *notebook) Append(_ time.Time, counters []limit.Counter) {
 }
 
 // Rules of tests with a notebook give nothing back.
-func (b *notebook) Hold(time.Time, []limit.Counter) settle.Hold { panic("held") }
-func (b *notebook) Keep(settle.Hold)                            { panic("kept") }
-func (b *notebook) GiveBack(settle.Hold, uint64)                { panic("given back") }
+func (b *notebook) Keep(h settle.Hold) {
+	if h != (settle.Hold{}) {
+		panic("kept")
+	}
+}
+func (b *notebook) GiveBack(settle.Hold, time.Time, []limit.Counter) { panic("given back") }
+func (b *notebook) Decide(context.Context, []limit.Counter, uint64) (limit.Decision, settle.Hold, error) {
+	panic("decided")
+}
 
 func (b *notebook) total() (sum int64) {
 	for _, n := range b.costs {

@@ -46,7 +46,7 @@ var (
 	// ErrOverdue: Redis's clock is past Until.
 	ErrOverdue = errors.New("the time for it is over")
 	// ErrOtherPeriod: Redis's clock is not in the period of At.
-	ErrOtherPeriod = errors.New("another period has begun")
+	ErrOtherPeriod = limit.ErrOtherPeriod
 )
 
 // Advance decides. Unlike those of Decide, charges whose answer is late or lost

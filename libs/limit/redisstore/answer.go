@@ -96,6 +96,8 @@ func (p *part) fill(g *group, states []limit.State) error {
 		return fmt.Errorf("decide: one of %d counters from %q: %w", g.to-g.from, p.counters[g.from].Key, limit.ErrCounterBroken)
 	case g.status == statusRestore:
 		return errRestoring
+	case g.status == statusWrongPeriod:
+		return fmt.Errorf("decide: %w: %w at %s", limit.ErrUnavailable, limit.ErrOtherPeriod, time.UnixMicro(p.now).UTC())
 	case g.status != statusDenied && g.status != statusCharged:
 		return fmt.Errorf("decide: status %d at %s: %w", g.status, time.UnixMicro(p.now).UTC(), limit.ErrUnavailable)
 	}

@@ -15,6 +15,8 @@ type asking struct {
 	timer   *time.Timer
 	// patient: a settlement, which waits as long as the connection does.
 	patient bool
+	// note is of the decision; the zero Note of those that have none.
+	note limit.Note
 }
 
 func (a *asking) reset(s *Store) {
@@ -24,12 +26,15 @@ func (a *asking) reset(s *Store) {
 		}
 	}
 	clear(a.parts)
-	a.parts, a.patient = a.parts[:0], false
+	a.parts, a.patient, a.note = a.parts[:0], false, limit.Note{}
 }
 
 func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter) (limit.Decision, error) {
 	a.started = s.now()
 	now, _ := s.clock.redis(a.started)
+	if a.note.Name != "" {
+		now = a.note.At
+	}
 	a.layOut(s, counters, now)
 	for from, try := 0, 0; ; try++ {
 		next := len(a.parts)
@@ -38,6 +43,9 @@ func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter)
 		// more than once where this process does not run for long between two steps.
 		if try > 0 && !a.mayRepeat(s) {
 			break
+		}
+		if a.note.Name != "" && a.otherPeriod(from) {
+			break // its note says when it is charged: another one has to be made
 		}
 		now, again := a.misdated(from)
 		if !again {
@@ -94,6 +102,9 @@ func (a *asking) layOut(s *Store, counters []limit.Counter, now time.Time) {
 			continue // it has this slot's already
 		}
 		p.begin(false)
+		if a.note.Of != 0 && a.notes(s, counters, slot) {
+			p.noteCharge(s, &a.note)
+		}
 		repeated := false
 		for j := i; j < len(counters); j++ {
 			if c := &counters[j]; !isFree(c) && !c.Apart() && s.servers.slot(c.Key) == slot {
@@ -141,6 +152,10 @@ func (a *asking) layAgain(s *Store, now time.Time, since int) {
 			}
 			p := a.part(s, from, old.slot)
 			p.begin(g.apart)
+			if g.noted {
+				p.noteCharge(s, &a.note)
+				now = a.note.At
+			}
 			repeated := false
 			for i := g.from; i < g.to; i++ {
 				repeated = p.add(s.o.KeyPrefix, &old.counters[i], old.index[i], now) || repeated
@@ -157,7 +172,7 @@ func (a *asking) ask(ctx context.Context, s *Store, parts []*part) {
 	for _, p := range parts {
 		err := refused
 		if err == nil || !p.enforces() {
-			err = a.open(p)
+			err = a.closed(p)
 		}
 		if err == nil {
 			err = p.to.add(p)
@@ -180,14 +195,14 @@ func (a *asking) refused(ctx context.Context, s *Store, parts []*part) (err erro
 	for _, p := range parts {
 		p.to = s.servers.lanes(ctx, p)
 		if err == nil && p.enforces() {
-			err = a.open(p)
+			err = a.closed(p)
 		}
 	}
 	return err
 }
 
-// open is why a part is not sent. What gives back is: it waits for its server.
-func (a *asking) open(p *part) error {
+// closed is why a part is not sent. What gives back is: it waits for its server.
+func (a *asking) closed(p *part) error {
 	if p.to.breaker.Closed() || p.settle && !a.patient {
 		return nil
 	}

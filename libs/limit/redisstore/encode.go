@@ -73,9 +73,10 @@ func (p *part) end(repeated bool) {
 	put(p.body, start+8, length)
 }
 
-// guard makes the group one of a settlement, applied once for each sequence.
+// guard has the group take place only where the key's number is below a
+// sequence, which it becomes.
 func (p *part) guard(key string, sequence uint64) {
-	p.groups[len(p.groups)-1].guards = 1
+	p.groups[len(p.groups)-1].guards++
 	p.number(codeSettle)
 	p.key(key, kindInteger)
 	p.number(int64(sequence))
@@ -93,7 +94,7 @@ func (p *part) add(prefix string, c *limit.Counter, index int, now time.Time) (r
 	if c.Unlimited || c.Force {
 		capacity = -1
 	}
-	p.quotas = p.quotas || c.Algorithm.Quota() && c.Cost != 0
+	p.quotas = p.quotas || c.Algorithm.Quota() && c.Cost != 0 && !p.groups[len(p.groups)-1].noted
 	p.marked = p.marked || c.Algorithm.Quota()
 	switch {
 	case c.Wallet():

@@ -26,7 +26,7 @@ func (a *asking) giveBack(ctx context.Context, s *Store, d *limit.Decision) {
 		}
 		for _, g := range p.groups {
 			if !g.apart && g.status == statusCharged {
-				p.undo(s, a.part(s, from, p.slot), g)
+				p.undo(s, a.part(s, from, p.slot), g, &a.note)
 			}
 		}
 	}
@@ -45,11 +45,16 @@ func (a *asking) giveBack(ctx context.Context, s *Store, d *limit.Decision) {
 	}
 }
 
-// undo lays out in another part what takes back a group's charge.
-func (p *part) undo(s *Store, other *part, g group) {
+// undo lays out in another part what takes back a group's charge. That of one
+// with a note ends the note, so that nobody who finds it does the same.
+func (p *part) undo(s *Store, other *part, g group, note *limit.Note) {
 	at := time.UnixMicro(p.now).UTC()
-	other.settle, other.giving = true, s.o.Owe != nil
+	other.settle, other.giving = true, s.o.Owe != nil && !g.noted
 	other.begin(false)
+	other.groups[len(other.groups)-1].undoes = true
+	if g.noted {
+		other.noteEnd(s, note)
+	}
 	repeated := false
 	for i := g.from; i < g.to; i++ {
 		c := undone(p.counters[i], at)
@@ -84,7 +89,8 @@ func (s *Store) owe(p *part) {
 }
 
 // takeBack undoes the charges of a part's groups: what is owed is on disk, and
-// neither an outage nor the end of this process loses it.
+// neither an outage nor the end of this process loses it. Those with a note are
+// their caller's to take back, who may have done it already.
 func (s *Store) takeBack(p *part) {
 	if s.o.Owe == nil {
 		s.sendBack(p)
@@ -92,7 +98,7 @@ func (s *Store) takeBack(p *part) {
 	}
 	at := time.UnixMicro(p.now).UTC()
 	for _, g := range p.groups {
-		if g.status != statusCharged {
+		if g.status != statusCharged || g.noted {
 			continue
 		}
 		back := make([]limit.Counter, 0, g.to-g.from)
@@ -112,7 +118,7 @@ func (s *Store) takeBack(p *part) {
 func (s *Store) sendBack(p *part) {
 	var back *part
 	for _, g := range p.groups {
-		if g.status != statusCharged {
+		if g.status != statusCharged || g.noted {
 			continue
 		}
 		if back == nil {
@@ -120,7 +126,7 @@ func (s *Store) sendBack(p *part) {
 			back.slot = p.slot
 			back.state.Store(partLeft)
 		}
-		p.undo(s, back, g)
+		p.undo(s, back, g, nil)
 	}
 	if back == nil {
 		return
