@@ -10,11 +10,14 @@
 // of it by counter, and has the store charge the sums unconditionally under a
 // sequence number that the store accepts once. Then the stretch is acknowledged.
 //
-// A request in flight whose charge may be given back (a rule's refundOn) holds a
-// slot of a second file from before it is forwarded until its end is known. Where
-// it failed, the slot's record moves into the journal; where it did not, the slot
-// is freed. What is still held when a process starts belonged to one that died,
-// and moves into the journal, too.
+// A decision whose charge may be given back (a rule's refundOn) holds a slot of a
+// second file from before the store is asked until the end of its request is
+// known. The slot names a note, a number that the store writes in the very step
+// of the charge. Where the request failed, a record moves from the slot into the
+// journal; where it did not, the slot is freed. What is still held when a process
+// starts belonged to one that died: the store is asked to take back what its note
+// says was charged, and charges it never again. So it is, too, where the answer
+// of a decision was late or lost.
 //
 // # Invariants
 //
@@ -27,9 +30,14 @@
 //     are charged what still counts: nothing of a window that has ended, of a
 //     bucket what has not been refilled since, and at most one capacity, so that
 //     an outage is not followed by another one made of denials.
+//   - Nothing is charged before its slot is on disk, and a slot's note is asked
+//     with a number that was never asked before. Whoever takes it back, how often,
+//     gives back once what was charged and bars what was not.
 //   - A hold moves once: its slot names the number of the record it becomes, and
 //     the journal tells whether it has that record.
+//   - A slot is not used again before its note has come to its end, or its
+//     decision's answer is known.
 //   - A journal that is full drops its oldest records and counts them.
 //
-// The gateway appends and runs the Settler; libs/limit/redisstore charges.
+// The gateway decides, appends and runs the Settler; libs/limit/redisstore charges.
 package settle

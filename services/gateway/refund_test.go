@@ -303,16 +303,24 @@ func TestUncountedCallsThatFailOweNothing(t *testing.T) {
 }
 
 // A client that goes away has had its call made: the charge stands. One whose
-// gateway stops, or dies, has not had its answer: the charge is given back.
+// gateway stops, or dies, has not had its answer: the charge is given back. What
+// passed uncounted is owed at the end only.
 func TestCallsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
+	goes := func(_ *refunding, cancel context.CancelCauseFunc) { cancel(nil) }
+	stops := func(_ *refunding, cancel context.CancelCauseFunc) { cancel(errCut) }
+	dies := func(s *refunding, _ context.CancelCauseFunc) { s.stop(); s.open() }
 	for name, c := range map[string]struct {
-		end  func(s *refunding, cancel context.CancelCauseFunc)
-		used int64
+		down        error
+		end         func(s *refunding, cancel context.CancelCauseFunc)
+		while, used int64
 	}{
-		"the client goes away": {func(_ *refunding, cancel context.CancelCauseFunc) { cancel(nil) }, 1},
-		"the gateway stops":    {func(_ *refunding, cancel context.CancelCauseFunc) { cancel(errCut) }, 0},
-		"the gateway dies":     {func(s *refunding, _ context.CancelCauseFunc) { s.stop(); s.open() }, 0},
+		"the client goes away":            {nil, goes, 1, 1},
+		"the gateway stops":               {nil, stops, 1, 0},
+		"the gateway dies":                {nil, dies, 1, 0},
+		"uncounted, the client goes away": {limit.ErrUnavailable, goes, 0, 1},
+		"uncounted, the gateway stops":    {limit.ErrUnavailable, stops, 0, 0},
+		"uncounted, the gateway dies":     {limit.ErrUnavailable, dies, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -321,7 +329,8 @@ func TestCallsWithoutAnAnswer(t *testing.T) {
 				close(arrived)
 				<-r.Context().Done()
 			}})
-			s.putRule(ruleJSON("r", "tenant", "calls", hundred, `,"refundOn":["503"]`))
+			s.putRule(ruleJSON("r", "tenant", "calls", hundred, `,"onStoreLoss":"open","refundOn":["503"]`))
+			s.store.down = c.down
 			ctx, cancel := context.WithCancelCause(t.Context())
 			served := make(chan struct{})
 			defer func() {
@@ -341,11 +350,12 @@ func TestCallsWithoutAnAnswer(t *testing.T) {
 				s.gate.ServeHTTP(discard{}, req)
 			}()
 			<-arrived
-			if got := s.used()["r"]; got != 1 {
-				t.Errorf("%d used while the service works", got)
+			s.store.down = nil
+			if got := s.used()["r"]; got != c.while {
+				t.Errorf("%d used while the service works, want %d", got, c.while)
 			}
 			c.end(s, cancel)
-			if name != "the gateway dies" {
+			if !strings.HasSuffix(name, "the gateway dies") {
 				<-served
 				if e := s.event(); e.StatusCode != statusClientGone {
 					t.Errorf("event %+v", e)

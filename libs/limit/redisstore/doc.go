@@ -47,6 +47,10 @@
 //     is none the script asks INFO, which is dearer and says the same.
 //   - The highest totals seen of a quota are remembered and go with each call, so
 //     that a counter deleted alone comes back.
+//   - A decision with a note writes it in the step of its charge. What is charged
+//     without the caller hearing of it is the caller's to take back then, which
+//     gives back what was charged, once, and bars what was not; the store does not
+//     do so by itself.
 //   - A settlement is applied once for each sequence number of its id, an advance
 //     by whoever finds its steps' numbers as they were.
 //
