@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -59,10 +60,10 @@ func (s *Service) customerChanged(ctx context.Context, tx pgx.Tx, before, after 
 	return sale.settleAll(ctx, `customer = $1 AND status = 'active'`, is.ID)
 }
 
-// unaccounted refuses where units were bought or invoices written under an id:
-// balance and invoices are of whoever has the id, so they are neither taken from
-// one customer nor given to another. The caller holds the lock that topping up
-// and invoicing take too.
+// unaccounted refuses where units were bought, or invoices written or still to be
+// written, under an id: balance and invoices are of whoever has the id, so they
+// are neither taken from one customer nor given to another. The caller holds the
+// lock that topping up and invoicing take too.
 func unaccounted(ctx context.Context, tx pgx.Tx, id, why string) error {
 	var entries, invoices int64
 	err := tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM wallet_ledger l JOIN wallets w ON w.key = l.wallet WHERE w.customer = $1),
@@ -71,9 +72,29 @@ func unaccounted(ctx context.Context, tx pgx.Tx, id, why string) error {
 	case err != nil:
 		return fmt.Errorf("look for accounts: %w", err)
 	case entries+invoices == 0:
-		return nil
+		return unbilled(ctx, tx, id, why)
 	}
 	return newProblem(http.StatusConflict, "has-accounts", fmt.Sprintf("%s: %d ledger entries, %d invoices", why, entries, invoices))
+}
+
+// unbilled refuses where a subscription has ended of which there is time that is on
+// no invoice: billing works out only what customers hold who are there, so that it
+// would be lost.
+func unbilled(ctx context.Context, tx pgx.Tx, id, why string) error {
+	var subscription, plan string
+	var from, to time.Time
+	err := tx.QueryRow(ctx, `SELECT key, plan, since, until FROM (
+		SELECT s.key, s.plan, coalesce(i.through, (s.document->>'startedAt')::timestamptz) AS since, (s.document->>'endsAt')::timestamptz AS until
+		FROM subscriptions s LEFT JOIN invoiced_subscriptions i ON i.subscription = s.key WHERE s.customer = $1 AND s.status = 'ended') ended
+		WHERE since < until ORDER BY key LIMIT 1`, id).Scan(&subscription, &plan, &from, &to)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for what is still to be invoiced: %w", err)
+	}
+	return newProblem(http.StatusConflict, "unbilled", fmt.Sprintf("%s: subscription %s to plan %s is still to be invoiced from %s to %s, which billing does within a minute where it runs",
+		why, subscription, plan, instant(from), instant(to)))
 }
 
 // sameCurrency refuses a currency that is not the one of what the customer is

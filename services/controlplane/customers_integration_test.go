@@ -72,3 +72,43 @@ func TestACustomerWithAccountsStays(t *testing.T) {
 		t.Errorf("%d audit rows of what was refused", n)
 	}
 }
+
+// What a subscription that has ended still owes is not lost with its customer: it
+// stays until billing has written it down, and as somebody's account after that.
+func TestACustomerStaysUntilItIsBilled(t *testing.T) {
+	t.Parallel()
+	w, now := shop(t)
+	s, at := w.subscribe(t, toPro)
+	now.set(t, "2026-07-20T06:00:00Z")
+	w.delete(t, 204, at, "*")
+	now.set(t, "2026-07-20T06:00:30Z") // before the next pass
+	audited := w.count(t, `SELECT count(*) FROM audit`)
+	refused := func(method string, header map[string]string, why, span string) {
+		t.Helper()
+		p := w.must(t, 409, request{method: method, path: "/v1/customers/acme", body: `{"name":"Acme"}`, header: header}).problem(t)
+		if !strings.HasSuffix(p.Type, ":unbilled") || !strings.Contains(p.Detail, why) || !strings.Contains(p.Detail, "subscription "+s.ID+" to plan pro is still to be invoiced from "+span) {
+			t.Errorf("%s: %+v", method, p)
+		}
+	}
+	refused("DELETE", anyVersion, "the customer stays", "2026-07-16T12:00:00Z to 2026-07-20T06:00:00Z")
+	through := func(text string) {
+		t.Helper()
+		if _, err := w.db.Exec(t.Context(), `INSERT INTO invoiced_subscriptions (subscription, through) VALUES ($1, $2::timestamptz)
+			ON CONFLICT (subscription) DO UPDATE SET through = excluded.through`, s.ID, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	through("2026-07-18T00:00:00Z")
+	refused("DELETE", anyVersion, "the customer stays", "2026-07-18T00:00:00Z to 2026-07-20T06:00:00Z")
+	// An id that was given up before this was so: its next customer would be billed for it.
+	if _, err := w.db.Exec(t.Context(), `UPDATE customers SET document = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	refused("PUT", map[string]string{"If-None-Match": "*"}, "needs a new id", "2026-07-18T00:00:00Z to 2026-07-20T06:00:00Z")
+	if n := w.count(t, `SELECT count(*) FROM audit`) - audited; n != 0 {
+		t.Errorf("%d audit rows of what was refused", n)
+	}
+	through("2026-08-01T00:00:00Z")
+	w.must(t, 201, request{method: "PUT", path: "/v1/customers/acme", body: `{"name":"Acme"}`, header: map[string]string{"If-None-Match": "*"}})
+	w.delete(t, 204, "/v1/customers/acme", "*")
+}

@@ -60,5 +60,7 @@ func TestSellingFromTheCommandLine(t *testing.T) {
 	s.refused(t, "409", "", "customers", "delete", "acme")
 	holds(t, s.must(t, "", "subscriptions", "end", sub.ID), "ended subscription "+sub.ID)
 	holds(t, s.must(t, "", "subscriptions", "list", "--status", "ended", "--customer", "acme"), sub.ID, "pro")
-	holds(t, s.must(t, "", "customers", "delete", "acme"), "- delete customer acme")
+	s.refused(t, "subscription "+sub.ID+" to plan pro is still to be invoiced", "", "customers", "delete", "acme") // no billing runs here
+	s.must(t, "", "customers", "create", "beta", "--name", "Beta")
+	holds(t, s.must(t, "", "customers", "delete", "beta"), "- delete customer beta")
 }
