@@ -195,6 +195,9 @@ func describe(schemas huma.Registry) {
 			property.Description = note
 		}
 	}
+	// Events are shown without it, see shown.
+	delete(schemas.Map()["Event"].Properties, "reservationState")
+	delete(schemas.Map(), "ReservationState")
 	// Requests may leave the id to POST or to the path.
 	for _, name := range []string{"Rule", "Override", "Customer", "Plan"} {
 		schema := schemas.Map()[name]

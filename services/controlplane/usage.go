@@ -35,9 +35,9 @@ func (s *Service) listUsage(ctx context.Context, in *usageInput) (*struct{ Body 
 	if err != nil {
 		return nil, s.usageProblem(ctx, err)
 	}
-	items := page.Events
-	if items == nil {
-		items = []usage.Event{} // an empty page is [], not null
+	items := make([]usage.Event, len(page.Events)) // an empty page is [], not null
+	for i, e := range page.Events {
+		items[i] = shown(e)
 	}
 	return &struct{ Body Page[usage.Event] }{Page[usage.Event]{Items: items, Next: page.Next}}, nil
 }
@@ -47,7 +47,14 @@ func (s *Service) getDecision(ctx context.Context, in *struct{ KeyInput }) (*str
 	if err != nil {
 		return nil, s.usageProblem(ctx, err)
 	}
-	return &struct{ Body usage.Event }{event}, nil
+	return &struct{ Body usage.Event }{shown(event)}, nil
+}
+
+// shown is an event as the API tells it: without what keepers alone need, to bring
+// a reservation back to counters that have lost it.
+func shown(e usage.Event) usage.Event {
+	e.ReservationState = nil
+	return e
 }
 
 // usageProblem reads the store's sentinels. Whatever else goes wrong there is

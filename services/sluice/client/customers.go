@@ -98,7 +98,7 @@ func listCustomersCommand(c *connection) *cobra.Command {
 			for _, item := range items {
 				lines = append(lines, item.lines()...)
 			}
-			columns := []string{"ID", "NAME", "METRIC", "PERIOD", "CONSUMED", "REFUNDED", "LIMIT", "LEFT", "SOURCE"}
+			columns := []string{"ID", "NAME", "METRIC", "PERIOD", "USED", "LIMIT", "LEFT", "SOURCE"}
 			return show(cmd.OutOrStdout(), output, lines, columns, func(line []string) []string { return line })
 		},
 	}
@@ -106,10 +106,11 @@ func listCustomersCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-// lines are one a counter, and one for a customer without any.
+// lines are one a counter, and one for a customer without any. Used is what was
+// charged and not given back: charges alone may pass the limit.
 func (c customerUse) lines() [][]string {
 	if len(c.Usage) == 0 {
-		return [][]string{{c.ID, c.Name, "-", "-", "-", "-", "-", "-", "-"}}
+		return [][]string{{c.ID, c.Name, "-", "-", "-", "-", "-", "-"}}
 	}
 	var lines [][]string
 	for _, u := range c.Usage {
@@ -120,7 +121,7 @@ func (c customerUse) lines() [][]string {
 		case u.Balance != nil:
 			limit, left = "prepaid", fmt.Sprint(*u.Balance)
 		}
-		lines = append(lines, []string{c.ID, c.Name, u.Metric, firstOf(u.Period.ID, "-"), fmt.Sprint(u.Consumed), fmt.Sprint(u.Refunded), limit, left, u.Source})
+		lines = append(lines, []string{c.ID, c.Name, u.Metric, firstOf(u.Period.ID, "-"), fmt.Sprint(max(0, u.Consumed-u.Refunded)), limit, left, u.Source})
 	}
 	return lines
 }
