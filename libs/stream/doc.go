@@ -6,7 +6,8 @@
 // Table reads it whole into memory and keeps it current; Follower is the
 // reading beneath it, Ledger the arithmetic that says which record wins and
 // what a faithful copy amounts to. A topic that is not compacted is a flow:
-// Group shares its partitions among the members of a consumer group.
+// Group shares its partitions among the members of a consumer group; those of a
+// member that was killed are another's, or its next start's, in some ten seconds.
 //
 // # Invariants of tables
 //

@@ -12,6 +12,23 @@ import (
 	"github.com/sluice-platform/sluice/libs/backoff"
 )
 
+// Times of a membership.
+const (
+	// sessionTimeout is how long a member that was killed, or cut off, keeps its
+	// partitions from the others, and from its own next start: nobody settles or
+	// indexes them meanwhile. The library's 45 s are for members whose rebalances
+	// are dear. Here one that only slept for so long is called lost, and what it
+	// had not committed is done twice, which changes nothing. Brokers refuse less
+	// than 6 s by default.
+	sessionTimeout = 10 * time.Second
+	// heartbeatEvery leaves room for two that are lost. It is apart from handling:
+	// a slow batch does not end a membership.
+	heartbeatEvery = 3 * time.Second
+	// rebalanceTimeout is what members have to come to a rebalance: the batch under
+	// way, and leaveLimit for what was handled.
+	rebalanceTimeout = 30 * time.Second
+)
+
 // leaveLimit bounds what is done for partitions that are given up, so that a
 // rebalance is not held up by a Kafka or a store that hangs.
 const leaveLimit = 10 * time.Second
@@ -41,15 +58,7 @@ func (g *Group) Run(ctx context.Context) error {
 
 // member is one membership, from joining to leaving.
 func (g *Group) member(ctx context.Context) error {
-	client, err := kgo.NewClient(append(g.cfg.ClientOptions(),
-		kgo.ConsumerGroup(g.cfg.Topic(g.o.Group)),
-		kgo.ConsumeTopics(g.cfg.Topic(g.o.Topic)),
-		kgo.Balancers(kgo.CooperativeStickyBalancer()),
-		kgo.DisableAutoCommit(),
-		kgo.BlockRebalanceOnPoll(),
-		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxWait(time.Second),
+	client, err := kgo.NewClient(append(g.options(),
 		kgo.OnPartitionsAssigned(g.assigned),
 		kgo.OnPartitionsRevoked(g.revoked),
 		kgo.OnPartitionsLost(g.lost),
@@ -83,6 +92,23 @@ func (g *Group) member(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// options are those of a member's client.
+func (g *Group) options() []kgo.Opt {
+	return append(g.cfg.ClientOptions(),
+		kgo.ConsumerGroup(g.cfg.Topic(g.o.Group)),
+		kgo.ConsumeTopics(g.cfg.Topic(g.o.Topic)),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.SessionTimeout(sessionTimeout),
+		kgo.HeartbeatInterval(heartbeatEvery),
+		kgo.RebalanceTimeout(rebalanceTimeout),
+		kgo.DisableAutoCommit(),
+		kgo.BlockRebalanceOnPoll(),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchMaxWait(time.Second),
+	)
 }
 
 // handleBatch repeats the batch until it is handled. While it waits to try
