@@ -88,7 +88,7 @@ func (w *wants) takeStale(r *cache.Result[*storedAnswer]) bool {
 // cached.
 func (g *gate) plan(x *exchange) *cachePlan {
 	policy := x.service.cachePolicy(x.endpoint)
-	if policy == nil || x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
+	if policy == nil || !cachedMethod(x.r.Method) {
 		return nil
 	}
 	p := &cachePlan{

@@ -74,3 +74,15 @@ func (s *service) cachePolicy(e *endpoint) *cachePolicy {
 func (s *service) caches() bool {
 	return s.cache != nil || slices.ContainsFunc(s.endpoints, func(e endpoint) bool { return e.cache != nil })
 }
+
+// stores reports whether answers to a method and cleaned path may be stored; an
+// empty path is any without an endpoint.
+func (s *service) stores(method, path string) bool {
+	var at *endpoint
+	if path != "" {
+		at = s.find(method, path)
+	}
+	return cachedMethod(method) && s.cachePolicy(at) != nil
+}
+
+func cachedMethod(method string) bool { return method == http.MethodGet || method == http.MethodHead }

@@ -32,7 +32,9 @@ type askedView struct {
 	Service  string `json:"service"`
 	Endpoint string `json:"endpoint,omitempty"` // of the catalog
 	// Demands is the kind of credential that the service demands.
-	Demands       string `json:"demands,omitempty"`
+	Demands string `json:"demands,omitempty"`
+	// Cached: answers to it may be stored, and come from there.
+	Cached        bool   `json:"cached,omitempty"`
 	Cost          int64  `json:"cost"`
 	TenantID      string `json:"tenantId,omitempty"`
 	UserID        string `json:"userId,omitempty"`
@@ -66,13 +68,19 @@ type winnerView struct {
 	Subject string `json:"subject"` // whose counter; empty is the shared one
 	Metric  string `json:"metric"`
 	// Counter is the key, of a quota with its period.
-	Counter      string  `json:"counter,omitempty"`
-	Algorithm    string  `json:"algorithm"`
-	Override     string  `json:"override,omitempty"`
-	Cost         int64   `json:"cost"`
-	Limit        int64   `json:"limit"`
-	Burst        int64   `json:"burst,omitempty"`
-	Unlimited    bool    `json:"unlimited,omitempty"`
+	Counter   string `json:"counter,omitempty"`
+	Algorithm string `json:"algorithm"`
+	Override  string `json:"override,omitempty"`
+	Cost      int64  `json:"cost"`
+	// Limit is what it is judged by, of a wallet what was granted, Carried included.
+	Limit int64 `json:"limit"`
+	// Burst is how much a rested gcra or tokenBucket has; Remaining is of it, and
+	// may be above Limit.
+	Burst     int64 `json:"burst,omitempty"`
+	Carried   int64 `json:"carried,omitempty"` // from the last period
+	Unlimited bool  `json:"unlimited,omitempty"`
+	// CountCached false: an answer that is stored is not charged, and passes.
+	CountCached  *bool   `json:"countCached,omitempty"`
 	Remaining    *int64  `json:"remaining,omitempty"`
 	ResetSeconds float64 `json:"resetSeconds,omitempty"`
 	// IdentityMissing: the rule denies requests without the identity.
@@ -133,7 +141,8 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 	found := x.index.Explain(&req)
 	out := &explanation{
 		Request: askedView{
-			Method: req.Method, Path: req.Path, Service: req.Service, Endpoint: req.Endpoint, Demands: target.demands, Cost: req.Cost,
+			Method: req.Method, Path: req.Path, Service: req.Service, Endpoint: req.Endpoint, Demands: target.demands,
+			Cached: target.stores(q.Method, path), Cost: req.Cost,
 			TenantID: req.TenantID, UserID: req.UserID, ApplicationID: req.ApplicationID, APIKeyID: req.APIKeyID,
 		},
 		Rules: make([]consideredView, len(found.Considered)), Winners: make([]winnerView, len(found.Matches)), Unread: x.unread(),
@@ -192,6 +201,7 @@ func (w *winnerView) show(state *limit.State, c *limit.Counter) bool {
 	w.Counter, w.WouldPass = state.Key, &passes
 	if !c.Unlimited {
 		w.Remaining, w.ResetSeconds = &state.Remaining, state.Reset.Seconds()
+		w.Limit, w.Carried = state.Limit, state.Carried
 	}
 	return passes
 }
@@ -200,6 +210,9 @@ func viewWinner(m *rule.Match, cost int64) winnerView {
 	w := winnerView{
 		ID: m.Rule.ID, Mode: m.Rule.Mode, Subject: m.Subject(), Metric: m.Rule.Metric,
 		Algorithm: algorithmName(m.Rule), Cost: m.Cost(cost), IdentityMissing: m.MissingDeny,
+	}
+	if m.Rule.FreeCached {
+		w.CountCached = new(false)
 	}
 	if m.Override != nil {
 		w.Override = m.Override.ID

@@ -198,6 +198,34 @@ func TestExplainForetellsWhoIsLetIn(t *testing.T) {
 	}
 }
 
+// What is left is of the burst, or of the limit with what was carried over;
+// whether stored answers are charged is said where there may be any.
+func TestExplainSaysWhatIsLeftOfWhat(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{catalog: []catalog.Service{{
+		Name: "demo", Prefix: "/demo/", Cache: &catalog.Cache{TTL: "1m"},
+		Endpoints: []catalog.Endpoint{{Pattern: "/demo/off", Cache: &catalog.Cache{Enabled: new(false)}}},
+	}}})
+	s.putRule(`{"id":"a","countCached":false,"subject":{"kind":"tenant","value":"*"},"metric":"m","limit":{"algorithm":"gcra","limit":30,"window":"1m","burst":50}}`)
+	s.putRule(`{"id":"b","subject":{"kind":"tenant","value":"*"},"metric":"r","limit":{"algorithm":"quota","kind":"renewing","limit":100,"period":"month","rollover":20}}`)
+	out := s.explained(`{"tenantId":"acme","path":"/demo/a"}`)
+	a, b := out.Winners[0], out.Winners[1]
+	if a.Limit != 30 || a.Burst != 50 || *a.Remaining != 50 || a.CountCached == nil || *a.CountCached {
+		t.Errorf("a rested burst: %+v", a)
+	}
+	if b.Limit != *b.Remaining || b.Limit != 100+b.Carried || b.CountCached != nil {
+		t.Errorf("a quota: %+v", b)
+	}
+	for question, cached := range map[string]bool{
+		`"path":"/demo/a"`: true, `"service":"demo"`: true, `"path":"/demo/a","method":"HEAD"`: true,
+		`"path":"/demo/a","method":"POST"`: false, `"path":"/demo/off"`: false,
+	} {
+		if got := s.explained(`{"tenantId":"acme",` + question + `}`).Request.Cached; got != cached {
+			t.Errorf("%s: cached %t", question, got)
+		}
+	}
+}
+
 func TestExplainIsForTokensOnly(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, standOptions{})

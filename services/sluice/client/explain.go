@@ -35,6 +35,7 @@ type explainQuestion struct {
 type explainAnswer struct {
 	Request struct {
 		Method, Path, Service, Endpoint, Demands string
+		Cached                                   bool
 		Cost                                     int64
 	}
 	Rules []struct {
@@ -45,8 +46,9 @@ type explainAnswer struct {
 	}
 	Winners []struct {
 		ID, Mode, Counter, Algorithm, Override string
-		Cost, Limit                            int64
+		Cost, Limit, Burst, Carried            int64
 		Unlimited, IdentityMissing             bool
+		CountCached                            *bool
 		Unreadable, OnStoreLoss                string
 		Remaining                              *int64
 		ResetSeconds                           float64
@@ -166,10 +168,7 @@ func (a *explainAnswer) winner(i int) []string {
 	case v.Unlimited:
 		left = "unlimited"
 	case v.Remaining != nil:
-		left = fmt.Sprintf("%d of %d", *v.Remaining, v.Limit)
-		if v.ResetSeconds > 0 { // nothing refills a wallet or a full bucket
-			left += fmt.Sprintf(", reset in %.0f s", v.ResetSeconds)
-		}
+		left = a.left(i)
 	}
 	switch {
 	case v.Unreadable != "":
@@ -181,5 +180,24 @@ func (a *explainAnswer) winner(i int) []string {
 	case v.WouldPass != nil:
 		passes = fmt.Sprintf("no: costs %d", v.Cost)
 	}
+	if a.Request.Cached && v.CountCached != nil && !*v.CountCached {
+		passes += "; a stored answer is free"
+	}
 	return []string{v.ID, firstOf(v.Counter, "-"), v.Algorithm, left, firstOf(v.Override, "-"), passes}
+}
+
+// left is what a winner's counter has, and of what.
+func (a *explainAnswer) left(i int) string {
+	v := a.Winners[i]
+	left := fmt.Sprintf("%d of %d", *v.Remaining, v.Limit)
+	switch {
+	case v.Burst > 0 && v.Burst != v.Limit:
+		left = fmt.Sprintf("%d of burst %d, limit %d", *v.Remaining, v.Burst, v.Limit)
+	case v.Carried > 0:
+		left += fmt.Sprintf(", %d carried over", v.Carried)
+	}
+	if v.ResetSeconds > 0 { // nothing refills a wallet or a full bucket
+		left += fmt.Sprintf(", reset in %.0f s", v.ResetSeconds)
+	}
+	return left
 }
