@@ -42,9 +42,11 @@ type Postgres struct {
 const postgresUser = "sluice"
 
 // URL is the connection string of the database asked for.
-func (p *Postgres) URL() string { return postgresURL(p.Port(), p.database) }
+func (p *Postgres) URL() string { return PostgresURL(p.Port(), p.database) }
 
-func postgresURL(port int, database string) string {
+// PostgresURL is that of a database of the server that StartPostgres starts on a
+// port. It has no password: the server trusts this machine.
+func PostgresURL(port int, database string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.User(postgresUser), Host: loopback(port),
 		Path: "/" + database, RawQuery: "sslmode=disable",
@@ -82,7 +84,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 			}
 			return clearStalePID(ctx, dir)
 		},
-		ready: func(ctx context.Context) error { return PingPostgres(ctx, postgresURL(port, "postgres")) },
+		ready: func(ctx context.Context) error { return PingPostgres(ctx, PostgresURL(port, "postgres")) },
 		// SIGINT: disconnect everybody and shut down. SIGQUIT for an orphan: at once, backends too, recovery later.
 		stopSignal: syscall.SIGINT, deathSignal: syscall.SIGQUIT, stopWait: 15 * time.Second,
 	}}}
@@ -175,7 +177,7 @@ func PingPostgres(ctx context.Context, url string) error {
 }
 
 func ensureDatabase(ctx context.Context, port int, name string) error {
-	conn, err := pgx.Connect(ctx, postgresURL(port, "postgres"))
+	conn, err := pgx.Connect(ctx, PostgresURL(port, "postgres"))
 	if err != nil {
 		return fmt.Errorf("make database %s: %w", name, err)
 	}

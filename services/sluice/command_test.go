@@ -30,7 +30,7 @@ func TestCommands(t *testing.T) {
 		{"config", []string{"config", "--set", "postgres.url=postgres://u:hunter2@h/d", "--admin-listen", ":1"}, 0, []string{"listen: :1", "postgres://u:***@h/d"}, nil},
 		{"config with sources", []string{"config", "--sources", "--set", "log.level=debug"}, 0, []string{"level: debug # --set"}, nil},
 		{"help of config names dev's", []string{"config", "--help"}, 0, []string{"sluice dev --print-config"}, nil},
-		{"configuration of dev", []string{"dev", "--print-config", "--port-offset", "7"}, 0, []string{"listen: 127.0.0.1:8087", "addr: 127.0.0.1:16386", "127.0.0.1:19099", "store: postgres"}, nil},
+		{"configuration of dev", []string{"dev", "--print-config", "--port-offset", "7"}, 0, []string{"listen: 127.0.0.1:8087", "addr: 127.0.0.1:16386", "url: postgres://sluice@127.0.0.1:15439/sluice", "keys: ['***']", "127.0.0.1:19099", "store: postgres"}, nil},
 		{"unknown key", []string{"config", "--set", "log.levle=debug"}, 1, nil, []string{"sluice: configuration:", "did you mean log.level?"}},
 		{"unknown target", []string{"run", "--target", "everything"}, 1, nil, []string{"--target everything: no such module"}},
 		{"unknown command", []string{"rnu"}, 1, nil, []string{"unknown command"}},

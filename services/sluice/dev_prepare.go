@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/services/sluice/config"
 	"github.com/sluice-platform/sluice/services/sluice/dev"
 )
@@ -22,10 +23,13 @@ func reset(ctx context.Context, out io.Writer, folder *dev.Folder) error {
 	return err
 }
 
-// printDevConfig prints what sluice dev would run with. The address of a server
-// it would start is known; its PostgreSQL's is part of a secret.
+// printDevConfig prints what sluice dev would run with, the addresses of servers
+// that it would start among it.
 func printDevConfig(out io.Writer, loaded *config.Loaded, cfg config.Config, options dev.ServerOptions) error {
-	_, redis, kafka := options.Addresses()
+	postgres, redis, kafka := options.Addresses()
+	if postgres != "" {
+		cfg.Postgres.URL = service.Secret(postgres)
+	}
 	if redis != "" {
 		cfg.Redis.Counters.Addr = redis
 	}

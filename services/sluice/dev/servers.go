@@ -96,16 +96,19 @@ func (s *Servers) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Addresses are where the servers that these options start will listen; empty
+// Addresses are where the servers that these options start will be found; empty
 // for one that is not started.
-func (o ServerOptions) Addresses() (postgres, redis, kafka string) {
+func (o ServerOptions) Addresses() (postgresURL, redis, kafka string) {
 	local := func(port int) string {
 		if port == 0 {
 			return ""
 		}
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	return local(o.PostgresPort), local(o.RedisPort), local(o.KafkaPort)
+	if o.PostgresPort != 0 {
+		postgresURL = devserver.PostgresURL(o.PostgresPort, database)
+	}
+	return postgresURL, local(o.RedisPort), local(o.KafkaPort)
 }
 
 // Overrides are the configuration keys that the servers' addresses give.
