@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,5 +87,59 @@ func TestRefundsOutliveTheirGateway(t *testing.T) {
 		if now := totals(fmt.Sprintf("t%02d", n)); now[0] > 1 || now[1] != now[0] {
 			t.Errorf("t%02d: %v", n, now)
 		}
+	}
+}
+
+// Many requests at once fail, each of a tenant of its own, and their gateway is
+// killed among them: whatever instant it was for each of them, nothing of it stays
+// charged, and nothing is given back twice.
+func TestFailedCallsCostNothingWhereverTheirGatewayDies(t *testing.T) {
+	t.Parallel()
+	const kills, clients, each = 4, 8, 25
+	s := sharedStack(t)
+	var seen atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		seen.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	t.Cleanup(service.Close)
+	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
+	s.mustREST("POST", "/v1/services", nil, catalog.Service{Name: "svc", Prefix: "/svc/", Upstreams: []catalog.Upstream{{URL: service.URL}}}, http.StatusCreated)
+	rule := quota("back", "/svc/back", 100)
+	rule.RefundOn = []string{"5xx"}
+	s.mustREST("POST", "/v1/rules", nil, rule, http.StatusCreated)
+	g := s.gateway("gw-1")
+	g.start().awaitReady()
+	s.awaitEqual(g)
+	counters := redis.NewClient(&redis.Options{Addr: s.redisAddr})
+	t.Cleanup(func() { _ = counters.Close() })
+	var tenants atomic.Int64
+	for range kills {
+		start := seen.Load()
+		var all sync.WaitGroup
+		for range clients {
+			all.Go(func() {
+				for g.hit("/svc/back", as(fmt.Sprintf("k%d", tenants.Add(1)))).code != 0 {
+				}
+			})
+		}
+		servertest.Eventually(t, 30*time.Second, "requests to be under way", func() bool { return seen.Load() >= start+each })
+		g.kill()
+		all.Wait()
+		g.start().awaitReady()
+		servertest.Eventually(t, 30*time.Second, "the journal to be empty", func() bool { return g.metric("sluice_settle_pending_records") == 0 })
+		g.awaitWhole()
+	}
+	charged := 0
+	for n := range tenants.Load() {
+		now := s.totals(counters, fmt.Sprintf("k%d", n+1), "back")
+		if now[0] > 1 || now[1] != now[0] {
+			t.Errorf("k%d: %v", n+1, now)
+		}
+		charged += int(now[0])
+	}
+	t.Logf("%d requests, %d charged, the service saw %d", tenants.Load(), charged, seen.Load())
+	if charged < int(seen.Load()) {
+		t.Errorf("%d were charged, the service saw %d", charged, seen.Load())
 	}
 }

@@ -44,8 +44,8 @@ func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter)
 		if try > 0 && !a.mayRepeat(s) {
 			break
 		}
-		if a.note.Name != "" && a.otherPeriod(from) {
-			break // its note says when it is charged: another one has to be made
+		if a.note.Of != 0 && a.otherPeriod(from) {
+			break // the note says when it is charged: another one has to be made
 		}
 		now, again := a.misdated(from)
 		if !again {
@@ -152,13 +152,14 @@ func (a *asking) layAgain(s *Store, now time.Time, since int) {
 			}
 			p := a.part(s, from, old.slot)
 			p.begin(g.apart)
+			at := now
 			if g.noted {
 				p.noteCharge(s, &a.note)
-				now = a.note.At
+				at = a.note.At
 			}
 			repeated := false
 			for i := g.from; i < g.to; i++ {
-				repeated = p.add(s.o.KeyPrefix, &old.counters[i], old.index[i], now) || repeated
+				repeated = p.add(s.o.KeyPrefix, &old.counters[i], old.index[i], at) || repeated
 			}
 			p.end(repeated)
 		}

@@ -164,15 +164,15 @@ func (a *asking) notes(s *Store, counters []limit.Counter, slot int) bool {
 	return false
 }
 
-// otherPeriod reports whether a group of the parts from a place on named
-// another period than Redis is in.
+// otherPeriod reports whether a group with the note, of the parts from a place
+// on, named another period than Redis is in.
 func (a *asking) otherPeriod(from int) bool {
 	for _, p := range a.parts[from:] {
 		if p == nil || p.err != nil {
 			continue
 		}
 		for i := range p.groups {
-			if p.groups[i].status == statusWrongPeriod {
+			if p.groups[i].noted && p.groups[i].status == statusWrongPeriod {
 				return true
 			}
 		}

@@ -115,6 +115,26 @@ func TestWhatIsNotChargedLeavesNoNote(t *testing.T) {
 	}
 }
 
+// A counter judged apart has no note, and finds its period by itself; so does a
+// decision that comes too late, in its own.
+func TestNotedDecisionsAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	shadow := quota(10)
+	shadow.Key, shadow.Shadow = "{t:a}:t::m:shadow", true
+	note := noteOf(b.Store, 3)
+	note.At = noon.AddDate(0, -1, 0) // in which nothing says how a rate counts
+	d, open, err := b.DecideNoted(t.Context(), []limit.Counter{fixed(10), shadow}, note)
+	if err != nil || open || !d.Allowed || d.States[1].Consumed != 1 || d.States[1].Broken || b.stands("noted:gw/j:1") != 6 {
+		t.Errorf("%+v, open %v, %v", d, open, err)
+	}
+	b.server.SetTime(noon.Add(time.Minute)) // past the deadline of what comes next
+	note = noteOf(b.Store, 4)
+	if allowed, err := b.noted(note, quota(10), fixed(10)); !allowed || err != nil || b.stands("noted:gw/j:1") != 8 {
+		t.Errorf("late: %v, %v", allowed, err)
+	}
+}
+
 // Only decisions that a note is about have one, and no receipt beside it.
 func TestOthersHaveNoNote(t *testing.T) {
 	t.Parallel()
