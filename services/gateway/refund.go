@@ -58,7 +58,7 @@ func (h *refundable) add(r *rule.Compiled, c limit.Counter, at time.Time, uncoun
 func (g *gate) charge(x *exchange, matches []rule.Match, counters []limit.Counter) (d limit.Decision, err error) {
 	var back uint64
 	for i := range min(len(matches), limit.MaxNoted) {
-		// What is only tried follows a kill of its own accord: nobody pays for it.
+		// What is only tried stays charged after a kill: nobody pays for it.
 		if c := &counters[i]; matches[i].Rule.RefundOn != nil && c.Cost > 0 && !c.Apart() {
 			back |= 1 << i
 		}
