@@ -149,7 +149,7 @@ func arrivals(mean time.Duration) (next func()) {
 	due := time.Now()
 	return func() {
 		due = due.Add(time.Duration(rand.ExpFloat64() * float64(mean)))
-		time.Sleep(time.Until(due))
+		<-time.After(time.Until(due))
 	}
 }
 
