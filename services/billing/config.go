@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-platform/sluice/libs/service"
 )
 
 // Config configures the job.
@@ -47,14 +49,6 @@ func (d *Deps) complete() error {
 	if d.Pool == nil {
 		return errors.New("billing: no Postgres pool given")
 	}
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
-	if d.Registerer == nil {
-		d.Registerer = prometheus.NewRegistry()
-	}
-	if d.Now == nil {
-		d.Now = time.Now
-	}
+	service.Defaults(&d.Log, &d.Registerer, &d.Now)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/libs/usagestore"
 )
@@ -54,14 +55,6 @@ func (d *Deps) complete() error {
 	if d.Store == nil {
 		return errors.New("indexer: no usage store given")
 	}
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
-	if d.Registerer == nil {
-		d.Registerer = prometheus.NewRegistry()
-	}
-	if d.Now == nil {
-		d.Now = time.Now
-	}
+	service.Defaults(&d.Log, &d.Registerer, &d.Now)
 	return nil
 }

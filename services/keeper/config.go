@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/stream"
 )
 
@@ -58,14 +59,6 @@ func (d *Deps) complete() error {
 	if d.Pool == nil {
 		return errors.New("keeper: no Postgres pool given")
 	}
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
-	if d.Registerer == nil {
-		d.Registerer = prometheus.NewRegistry()
-	}
-	if d.Now == nil {
-		d.Now = time.Now
-	}
+	service.Defaults(&d.Log, &d.Registerer, &d.Now)
 	return nil
 }

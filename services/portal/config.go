@@ -75,14 +75,6 @@ func (d *Deps) complete() error {
 	if d.Keys == nil {
 		return errors.New("portal.keysFile: the portal needs the keys that links are signed with")
 	}
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
-	if d.Registerer == nil {
-		d.Registerer = prometheus.NewRegistry()
-	}
-	if d.Now == nil {
-		d.Now = time.Now
-	}
+	service.Defaults(&d.Log, &d.Registerer, &d.Now)
 	return nil
 }

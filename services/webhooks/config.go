@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/libs/webhook"
 )
@@ -72,14 +73,6 @@ func (d *Deps) complete() error {
 	if d.Pool == nil || d.Sender == nil {
 		return errors.New("webhooks: no Postgres pool or no sender given")
 	}
-	if d.Log == nil {
-		d.Log = slog.New(slog.DiscardHandler)
-	}
-	if d.Registerer == nil {
-		d.Registerer = prometheus.NewRegistry()
-	}
-	if d.Now == nil {
-		d.Now = time.Now
-	}
+	service.Defaults(&d.Log, &d.Registerer, &d.Now)
 	return nil
 }
