@@ -5,14 +5,11 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/servertest"
-	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
@@ -23,38 +20,12 @@ func TestWhatPassedUncountedIsChargedThoughItsGatewayDies(t *testing.T) {
 	s := sharedStack(t)
 	redis := servertest.StartRedis(t)
 	s.redisAddr = redis.Addr()
-	arrived, release := make(chan struct{}, 10*inFlight), make(chan struct{})
-	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		arrived <- struct{}{}
-		<-release
-	}))
-	t.Cleanup(slow.Close)
-	open := sync.OnceFunc(func() { close(release) })
-	t.Cleanup(open)
-	s.process("rest", "controlplane,relay,keeper", nil).start().awaitReady()
-	s.mustREST("POST", "/v1/services", nil, catalog.Service{Name: "svc", Prefix: "/svc/", Upstreams: []catalog.Upstream{{URL: slow.URL}}}, http.StatusCreated)
 	rule := quota("held", "/svc/held", 100)
 	rule.OnStoreLoss = rules.StoreLossOpen
-	s.mustREST("POST", "/v1/rules", nil, rule, http.StatusCreated)
-	g := s.gateway("gw-1")
-	g.start().awaitReady()
-	s.awaitEqual(g)
+	g := s.holding(t, rule, nil)
 
 	redis.Kill()
-	var clients sync.WaitGroup
-	for range inFlight {
-		clients.Go(func() { g.hit("/svc/held", as("acme")) })
-	}
-	for range inFlight {
-		select {
-		case <-arrived:
-		case <-time.After(30 * time.Second):
-			t.Fatal("the service has not seen the requests")
-		}
-	}
-	g.kill()
-	clients.Wait()
-	open()
+	g.dieHolding(t, "/svc/held", inFlight)
 	restart(t, redis)
 	g.start().awaitReady()
 	servertest.Eventually(t, 30*time.Second, "what was owed to be charged", func() bool { return g.metric("sluice_settle_pending_records") == 0 })
