@@ -29,12 +29,16 @@ var policiesUnderTest = []string{"open", "closed", "local"}
 
 const plenty = 1_000_000_000
 
+// slowly is how late Redis answers where it is tooSlow.
+const slowly = 100 * time.Millisecond
+
 // away is how a fault looks to a gateway.
 type away int
 
 const (
 	neverAway away = iota // the store answers as ever
-	fullyAway             // nothing is charged while it lasts
+	fullyAway             // no answer of the store's comes while it lasts
+	tooSlow               // answers come after slowly, when nobody waits any more unless the machine is as slow
 )
 
 // fault is one row of the table: what happens to Redis, and how it ends.
@@ -48,7 +52,7 @@ type fault struct {
 var faults = map[string]fault{
 	"blackhole":    {toxic(`{"type":"timeout","attributes":{"timeout":0}}`), noToxics, fullyAway, false},
 	"RST":          {toxic(`{"type":"reset_peer","attributes":{"timeout":0}}`), noToxics, fullyAway, false},
-	"100 ms":       {toxic(`{"type":"latency","attributes":{"latency":100}}`), noToxics, fullyAway, false},
+	"100 ms":       {toxic(`{"type":"latency","attributes":{"latency":` + strconv.FormatInt(slowly.Milliseconds(), 10) + `}}`), noToxics, tooSlow, false},
 	"READONLY":     {command("replicaof", "127.0.0.1", "1"), command("replicaof", "no", "one"), fullyAway, false},
 	"OOM":          {command("config", "set", "maxmemory", "1"), command("config", "set", "maxmemory", "0"), fullyAway, false},
 	"script flush": {command("script", "flush"), func(testing.TB, *faulty) {}, neverAway, false},
@@ -211,32 +215,39 @@ func p99(all []sample) time.Duration {
 
 func TestFaultsOfRedis(t *testing.T) {
 	d := withPolicies(t)
-	elsewhere, _ := servertest.Redis(t) // that no fault befalls
-	machine := servertest.Watch(t, elsewhere, 30*time.Millisecond)
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
 			f := newFaulty(t, d, "gw-"+url.PathEscape(name))
 			r := f.run(t, fault, 300*time.Millisecond)
-			r.quiet, r.during = onTime(machine, r.quiet), onTime(machine, r.during)
-			t.Logf("p99 %s quiet, %s while away (aim: 10ms more), back %s after the end (aim: 2s)", p99(r.quiet), p99(r.during), r.back)
+			t.Logf("p99 %s quiet, %s while away, back %s after the end; BenchmarkFaults measures", p99(r.quiet), p99(r.during), r.back)
 			f.check(t, fault, r)
 			f.checkCharged(t, fault)
 		})
 	}
 }
 
-// onTime are the answers that came while the machine was not late: it may make a
-// request wait, and a Redis that was too slow answer in time by the clock of a
-// gateway that did not run.
-func onTime(machine *servertest.Witness, all []sample) []sample {
-	return slices.DeleteFunc(all, func(s sample) bool {
-		return machine.Late(s.asked.Add(-50*time.Millisecond), s.asked.Add(s.took))
-	})
+// byPolicy reports whether it is what its policy says while the store is away.
+func (s *sample) byPolicy() bool {
+	if s.policy == "closed" {
+		return s.status == 503 && !s.degraded
+	}
+	return s.status == 200 && s.degraded
+}
+
+// followed reports whether each policy has been seen to be followed.
+func followed(all []sample) bool {
+	for _, p := range policiesUnderTest {
+		if !slices.ContainsFunc(all, func(s sample) bool { return s.policy == p && s.byPolicy() }) {
+			return false
+		}
+	}
+	return true
 }
 
 // course is how a fault went.
 type course struct {
 	quiet, during []sample
+	begun         time.Time // the fault was there by then
 	opened        time.Time // the breaker has opened by then
 	back          time.Duration
 }
@@ -250,8 +261,11 @@ func (f *faulty) run(t testing.TB, fault fault, opens time.Duration) course {
 	r := course{quiet: f.since(time.Time{})}
 	began := time.Now()
 	fault.begin(t, f)
-	r.opened = began.Add(opens)
-	servertest.Eventually(t, patience, "answers during the fault", func() bool { return len(f.since(r.opened)) > 150 })
+	r.begun, r.opened = time.Now(), began.Add(opens)
+	servertest.Eventually(t, patience, "answers during the fault", func() bool {
+		all := f.since(r.opened)
+		return len(all) > 150 && (fault.looks == neverAway || followed(all))
+	})
 	r.during = f.since(began)
 	ended := time.Now()
 	fault.end(t, f)
@@ -262,27 +276,22 @@ func (f *faulty) run(t testing.TB, fault fault, opens time.Duration) course {
 	return r
 }
 
-// check holds the answers to what the policies promise. The bounds of time are
-// loose: the machine that tests runs other things as well, and BenchmarkFaults
-// measures.
+// check holds the answers to what the policies promise, from the fault's first
+// moment on where no answer of the store's can come; how long they took is for
+// BenchmarkFaults.
 func (f *faulty) check(t *testing.T, fault fault, r course) {
 	t.Helper()
 	f.checkAnswers(t)
+	if fault.looks == neverAway {
+		return
+	}
 	for _, s := range r.during {
-		right := s.status == 200 && s.degraded
-		if s.policy == "closed" {
-			right = s.status == 503 && !s.degraded
-		}
-		if fault.looks == fullyAway && !right && s.asked.After(r.opened) {
-			t.Errorf("away, %s is answered %d, degraded %t", s.policy, s.status, s.degraded)
+		// A gateway that did not run for so long takes the answer that has come.
+		late := fault.looks == tooSlow && s.took >= slowly
+		if !s.byPolicy() && !late && s.asked.After(r.begun) {
+			t.Errorf("away, %s is answered %d, degraded %t, after %s", s.policy, s.status, s.degraded, s.took)
 			break
 		}
-	}
-	if more := p99(r.during) - p99(r.quiet); more > 250*time.Millisecond {
-		t.Errorf("p99 is %s more than quiet", more)
-	}
-	if r.back > 5*time.Second {
-		t.Errorf("back only after %s", r.back)
 	}
 }
 
