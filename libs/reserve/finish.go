@@ -166,11 +166,8 @@ func (b *Book) forget(ctx context.Context, e entry, r *Record) error {
 	if err := b.follow(ctx, Reservation{Record: r}, hearing(r)); err != nil {
 		return err
 	}
-	pipe := b.o.Client.Pipeline()
-	b.givePlace(ctx, pipe, e)
-	pipe.HDel(ctx, b.o.KeyPrefix+e.records(), field(e.attempt))
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("remove attempt of reservation %s: %w", e.id, unavailable(err))
+	if err := b.retract(ctx, e); err != nil {
+		return err
 	}
 	return b.dropDue(ctx, e)
 }

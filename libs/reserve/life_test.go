@@ -25,13 +25,16 @@ type lives struct {
 	byID  map[string]*life
 }
 
-const lifeLimit = 50
+const (
+	lifeLimit = 50
+	lifeOpen  = 3
+)
 
 // Random lives of some reservations, on two books, come to what they should.
 func TestReservationsEqualModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
-		b := newBench(t)
+		b := newBench(t).bounded(lifeOpen)
 		l := &lives{bench: b, dice: rand.New(rand.NewPCG(seed, 19)), quota: b.quota(lifeLimit), byID: map[string]*life{}} //nolint:gosec // a test's
 		for range 40 {
 			switch id := string(rune('a' + l.dice.IntN(5))); l.dice.IntN(7) {
@@ -56,6 +59,15 @@ func (l *lives) used() (n int64) {
 	return n
 }
 
+func (l *lives) open() (n int64) {
+	for _, one := range l.byID {
+		if one.state == Reserved {
+			n++
+		}
+	}
+	return n
+}
+
 func (l *lives) reserve(id string, cost int64) {
 	l.t.Helper()
 	used := l.used()
@@ -64,6 +76,10 @@ func (l *lives) reserve(id string, cost int64) {
 	case one != nil && one.state.Ended():
 		if !errors.As(err, new(*EndedError)) {
 			l.t.Fatalf("%s has ended: %v", id, err)
+		}
+	case one == nil && l.open() == lifeOpen:
+		if !errors.Is(err, ErrTooMany) {
+			l.t.Fatalf("%d are open, and %s: %+v, %v", lifeOpen, id, m, err)
 		}
 	case one != nil:
 		if err != nil || !m.Repeated || m.Cost != one.cost {
@@ -126,13 +142,8 @@ func (l *lives) pass(d time.Duration) {
 
 func (l *lives) compare(seed uint64) {
 	l.t.Helper()
-	open := int64(0)
-	for _, one := range l.byID {
-		if one.state == Reserved {
-			open++
-		}
-	}
-	if got, told := l.bench.used(l.quota)[0], l.tolds("m0"); got != l.used() || told != got || l.due() != open {
-		l.t.Fatalf("seed %d: %d used, %d told, want %d; %d due, want %d", seed, got, told, l.used(), l.due(), open)
+	open := l.open()
+	if got, told := l.bench.used(l.quota)[0], l.tolds("m0"); got != l.used() || told != got || l.due() != open || l.places() != open {
+		l.t.Fatalf("seed %d: %d used, %d told, want %d; %d due and %d places, want %d", seed, got, told, l.used(), l.due(), l.places(), open)
 	}
 }

@@ -46,6 +46,9 @@ func (b *Book) takePlace(ctx context.Context, e entry, r *Record) error {
 		}
 	}
 	if err != nil {
+		if answer.Err() == nil { // on a Cluster the index may be away alone
+			_ = b.retract(ctx, e) // else its place is lost track of
+		}
 		return fmt.Errorf("write reservation %s: %w", e.id, unavailable(err))
 	}
 	switch n, _ := answer.Int(); n {
@@ -58,6 +61,17 @@ func (b *Book) takePlace(ctx context.Context, e entry, r *Record) error {
 		b.o.Log.DebugContext(ctx, "an attempt that had no place is still due", "cause", err)
 	}
 	return ErrTooMany
+}
+
+// retract takes back an attempt's record, and its place.
+func (b *Book) retract(ctx context.Context, e entry) error {
+	pipe := b.o.Client.Pipeline()
+	b.givePlace(ctx, pipe, e)
+	pipe.HDel(ctx, b.o.KeyPrefix+e.records(), field(e.attempt))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("remove attempt of reservation %s: %w", e.id, unavailable(err))
+	}
+	return nil
 }
 
 // givePlace has an attempt give its place back.

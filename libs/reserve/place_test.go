@@ -118,6 +118,27 @@ func TestOnlyOpenOnesTakePlaces(t *testing.T) {
 	b.takes("lost track of", 1)
 }
 
+// Where the index cannot be written, as where its node of a Cluster is away, tries
+// take no places.
+func TestTriesWithoutTheIndexTakeNoPlaces(t *testing.T) {
+	t.Parallel()
+	b := newBench(t).bounded(1)
+	w := wish{id: "a", cost: 1, counters: []limit.Counter{b.quota(5)}}
+	index := prefix + name{acme, "a"}.shard()
+	if err := b.server.Set(index, "no index"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if _, err := b.reserve(0, w); !errors.Is(err, limit.ErrCounterBroken) {
+			t.Fatalf("without the index: %v", err)
+		}
+		b.takes("without the index", 0)
+	}
+	b.server.Del(index)
+	b.mustReserve(w)
+	b.takes("with the index", 1)
+}
+
 // Whoever dies on the way leaves a place no longer than what it may have charged.
 func TestWhoeverDiesGivesThePlaceBack(t *testing.T) {
 	t.Parallel()
