@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/libs/settle"
 )
 
 // onItsWay is the call of a decision as it lies on a connection whose process
@@ -99,6 +101,66 @@ func TestNothingIsGivenBackThatRedisHasForgotten(t *testing.T) {
 		if d, err := other.Decide(t.Context(), []limit.Counter{withCost(quota(100), 1)}); err != nil || d.States[0].Refunded != 0 || d.States[0].Consumed < 7 {
 			t.Errorf("%+v, %v", d, err)
 		}
+	}
+}
+
+// A gateway's next start finds Redis away: what it held waits, and is given back
+// once when Redis answers again, by whichever start that is.
+func TestHeldChargesWaitForRedis(t *testing.T) {
+	t.Parallel()
+	server := servertest.StartRedis(t)
+	s := newStore(t, newStoreClient(t, server.Addr()), Options{Budget: DefaultBudget})
+	dir := t.TempDir()
+	start := func() *settle.Settler {
+		t.Helper()
+		settler, err := settle.Open(settle.Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return settler
+	}
+	killed := func(settler *settle.Settler) {
+		t.Helper()
+		if err := settler.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settler := start()
+	c := withCost(longCounter(limit.RenewingQuota, 100), 5)
+	held := 0
+	for range 3 {
+		servertest.Eventually(t, 10*time.Second, "a charge", func() bool {
+			d, _, err := settler.Decide(t.Context(), []limit.Counter{c}, 1)
+			return err == nil && d.Allowed
+		})
+		held++
+	}
+	killed(settler)
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		settler = start()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- settler.Run(ctx) }()
+		servertest.Eventually(t, 10*time.Second, "the breaker to open", func() bool { return !s.Available() })
+		cancel()
+		if err := <-done; err != nil || settler.Pending() < uint64(held) {
+			t.Fatalf("%v, %d pending", err, settler.Pending())
+		}
+		killed(settler)
+	}
+	if err := server.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, 10*time.Second, "the breaker to close", s.Available)
+	settler = start()
+	servertest.Run(t, "settler", settler.Run)
+	servertest.Eventually(t, 10*time.Second, "what was held to be given back", func() bool { return settler.Pending() == 0 })
+	d, err := newStore(t, newClient(t, server.Addr()), Options{}).Decide(t.Context(), []limit.Counter{withCost(c, 0)})
+	if err != nil || d.States[0].Consumed < int64(5*held) || d.States[0].Refunded != d.States[0].Consumed {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 
