@@ -60,6 +60,13 @@ bench-cache: ## libs/cache and the gateway's cache beside others at a cold key a
 	@cd bench && GOWORK=off go build -o ../bin/bench-cache ./cache
 	@exec bin/bench-cache $(ARGS)
 
+.PHONY: bench-limit
+bench-limit: ## the store of counters beside other limiters: cost, times, a race, a Redis that falls silent; two minutes; ARGS=-help
+	@deploy/dev/install.sh redis >&2
+	@mkdir -p bin
+	@cd bench && GOWORK=off go build -o ../bin/bench-limit ./limit
+	@exec bin/bench-limit $(ARGS)
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	tools/fuzz.sh $(FUZZTIME)

@@ -3,6 +3,7 @@ module github.com/sluice-platform/sluice/bench
 go 1.26.8
 
 require (
+	github.com/go-redis/redis_rate/v10 v10.0.1
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redis/rueidis v1.0.78
@@ -10,8 +11,10 @@ require (
 	github.com/sluice-platform/sluice/libs v0.0.0
 	github.com/sluice-platform/sluice/schemas v0.0.0
 	github.com/sluice-platform/sluice/services v0.0.0
+	github.com/throttled/throttled/v2 v2.15.0
 	github.com/twmb/franz-go v1.22.3
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260918054303-01f206a7e32c
+	github.com/ulule/limiter/v3 v3.11.2
 	github.com/viccon/sturdyc v1.1.5
 	golang.org/x/sync v0.25.0
 )
@@ -30,6 +33,7 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pandatix/go-abnf v0.5.5 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.74.0 // indirect

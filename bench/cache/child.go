@@ -3,17 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// childEnv makes this program one process of a fleet: its value is a node in JSON.
-const childEnv = "SLUICE_BENCH_CACHE_NODE"
+	"github.com/sluice-platform/sluice/bench/fleet"
+)
 
 // node is one process. It opens its contender and says ready; reads once and says warmed for a line on its standard
 // input; at that input's end it reads as its scenario wants, says how it went, and ends.
@@ -35,21 +32,7 @@ const (
 	sayEnd    = "-" // a load has ended
 )
 
-// say writes whole lines: loads begin and end in many goroutines.
-var say = func() func(string) {
-	var mu sync.Mutex
-	return func(line string) {
-		mu.Lock()
-		defer mu.Unlock()
-		_, _ = io.WriteString(os.Stdout, line+"\n") // a parent that is gone has ended us too
-	}
-}()
-
-func child(ctx context.Context, spec []byte) error {
-	var n node
-	if err := json.Unmarshal(spec, &n); err != nil {
-		return fmt.Errorf("read %s: %w", childEnv, err)
-	}
+func (n node) run(ctx context.Context) error {
 	if n.Gateway != nil {
 		return n.Gateway.run(ctx)
 	}
@@ -57,8 +40,8 @@ func child(ctx context.Context, spec []byte) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", n.Contender, err)
 	}
-	say(sayReady)
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); say(sayWarmed) {
+	fleet.Say(sayReady)
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); fleet.Say(sayWarmed) {
 		if _, err := read(ctx); err != nil {
 			return fmt.Errorf("warm %s: %w", n.Contender, err)
 		}
@@ -71,12 +54,7 @@ func child(ctx context.Context, spec []byte) error {
 	} else {
 		n.readOn(ctx, read, &t)
 	}
-	result, err := json.Marshal(&t)
-	if err != nil {
-		return err
-	}
-	say(string(result))
-	return nil
+	return fleet.Report(&t)
 }
 
 // readPatience is what a read may take before it is an error.
@@ -98,8 +76,8 @@ var loads atomic.Int64
 
 // load is one load of the source, by this process.
 func (n node) load(ctx context.Context) (string, error) {
-	say(sayBegin)
-	defer say(sayEnd)
+	fleet.Say(sayBegin)
+	defer fleet.Say(sayEnd)
 	if err := work(ctx, n.Load); err != nil {
 		return "", err
 	}
@@ -123,23 +101,11 @@ func (n node) readOnce(ctx context.Context, read reader, t *tally) {
 	wait.Wait()
 }
 
-// tick is how often reads fall due, several at once: a timer a read would cost more than the read.
-const tick = time.Millisecond
-
 // readOn is the hot key: reads at the node's rate, whether earlier ones have returned or not.
 func (n node) readOn(ctx context.Context, read reader, t *tally) {
 	rate := n.Rate
 	if n.Proxy != "" {
 		rate = n.HTTPRate
 	}
-	perTick := float64(rate) / float64(n.Nodes) * tick.Seconds()
-	var wait sync.WaitGroup
-	begin, owed := time.Now(), 0.0
-	for due := begin; due.Sub(begin) < n.For && ctx.Err() == nil; due = due.Add(tick) {
-		<-time.After(time.Until(due))
-		for owed += perTick; owed >= 1; owed-- {
-			wait.Go(func() { n.one(ctx, read, due, t) })
-		}
-	}
-	wait.Wait()
+	fleet.AtRate(ctx, float64(rate)/float64(n.Nodes), n.For, func(due time.Time) { n.one(ctx, read, due, t) })
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sluice-platform/sluice/bench/fleet"
 	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/stream"
@@ -64,7 +65,7 @@ func (g *gatewayNode) run(ctx context.Context) error {
 		for s.Ready() != nil && ctx.Err() == nil {
 			<-time.After(10 * time.Millisecond)
 		}
-		say(s.Addr())
+		fleet.Say(s.Addr())
 	}()
 	return s.Run(ctx)
 }
@@ -84,22 +85,25 @@ func gateways(ctx context.Context, s *stand, n int) (p proxies, err error) {
 	if err := publish(ctx, g.stream(), s); err != nil {
 		return p, fmt.Errorf("publish the catalog: %w", err)
 	}
-	var started fleet
+	var started fleet.Fleet
 	for i := range n {
 		g.ID = "gw-" + strconv.Itoa(i)
 		g.Spool = filepath.Join(s.dir, g.ID)
-		c, err := spawn(ctx, node{Gateway: &g}, new(source))
+		c, err := fleet.Start(ctx, node{Gateway: &g}, nil)
 		if err != nil {
 			return p, err
 		}
 		started = append(started, c)
-		p.stops = append([]func(){c.kill}, p.stops...) // before the broker
+		p.stops = append([]func(){c.Kill}, p.stops...) // before the broker
 	}
-	return p, started.each(func(c *process) error {
-		addr, err := c.line()
+	for _, c := range started {
+		addr, err := c.Line()
+		if err != nil {
+			return p, err
+		}
 		p.addrs = append(p.addrs, addr)
-		return err
-	})
+	}
+	return p, nil
 }
 
 // publish does what the control plane and the relay do: it tells gateways of one service, and that this is all.

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
-)
 
-// The kernel tells children of their parent's death when the thread that made them ends: they are made by this one.
-func init() { runtime.LockOSThread() }
+	"github.com/sluice-platform/sluice/bench/fleet"
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -24,8 +22,12 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if spec := os.Getenv(childEnv); spec != "" {
-		return child(ctx, []byte(spec))
+	var n node
+	if is, err := fleet.Task(&n); is {
+		if err != nil {
+			return err
+		}
+		return n.run(ctx)
 	}
 	o, err := options(os.Args[1:])
 	if err != nil {

@@ -41,6 +41,19 @@ func (s *source) seen() (loads, most int64) {
 	return s.loads, s.most
 }
 
+// hear counts the loads that a process tells of.
+func (s *source) hear(line string) bool {
+	switch line {
+	case sayBegin:
+		s.begin()
+	case sayEnd:
+		s.end()
+	default:
+		return false
+	}
+	return true
+}
+
 // work is one load.
 func work(ctx context.Context, takes time.Duration) error {
 	timer := time.NewTimer(takes)

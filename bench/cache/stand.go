@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/bench/fleet"
 	"github.com/sluice-platform/sluice/libs/devserver"
 )
 
@@ -74,30 +76,30 @@ func (s *stand) run(ctx context.Context, c contender, scenario string) (r result
 		}
 		defer p.stop()
 	}
-	var f fleet
-	defer func() { f.kill() }()
+	var f fleet.Fleet
+	defer func() { f.Kill() }()
 	for i := range processes {
 		n := node{traffic: s.traffic, Contender: c.name, Scenario: scenario, Redis: s.redis.Addr()}
 		if c.serve != nil {
 			n.Proxy = p.addrs[i]
 		}
-		process, err := spawn(ctx, n, s.source)
+		process, err := fleet.Start(ctx, n, s.source.hear)
 		if err != nil {
 			return r, err
 		}
 		f = append(f, process)
 	}
-	if err := f.each(func(p *process) error { return p.expect(sayReady) }); err != nil {
+	if err := f.Expect(sayReady); err != nil {
 		return r, err
 	}
 	if scenario == expiry {
-		if err := f.warm(); err != nil {
+		if err := errors.Join(f.Tell("warm"), f.Expect(sayWarmed)); err != nil {
 			return r, err
 		}
 	}
 	s.source.reset()
-	sum, err := f.read()
-	if err != nil {
+	sum := new(tally)
+	if err := errors.Join(f.Hang(), fleet.Reports(f, sum.add)); err != nil {
 		return r, err
 	}
 	// Loads that nobody waits for any more are counted, too, and leave the next contender alone.

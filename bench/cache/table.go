@@ -24,7 +24,7 @@ func row(r result, of time.Duration) string {
 		line += fmt.Sprintf(" %.1f |", float64(r.loads)/of.Minutes())
 	}
 	line += fmt.Sprintf(" %d | %s | %s | %s | %d | %d | %d |",
-		r.most, ms(t.quantile(0.5)), ms(t.quantile(0.99)), ms(t.Max), t.Reads, t.Errors, t.Stale)
+		r.most, ms(t.Took.Quantile(0.5)), ms(t.Took.Quantile(0.99)), ms(t.Took.Max), t.Took.N, t.Errors, t.Stale)
 	if t.Fault != "" {
 		line += " " + t.Fault
 	}
