@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
@@ -199,14 +201,14 @@ next:
 	return sum
 }
 
+// freeAddr is not one of those that outgoing connections get, so that a killed process finds it free again.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := devserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
 func tail(path string, lines int) string {

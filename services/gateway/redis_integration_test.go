@@ -153,10 +153,9 @@ func startSentinel(t testing.TB, masterPort int) string {
 
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, err := devserver.FreePort()
 	must(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 func replicas(t testing.TB, sentinel string) int {
