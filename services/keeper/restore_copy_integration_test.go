@@ -19,8 +19,11 @@ import (
 func TestUnitsSurviveADetourOfRedis(t *testing.T) {
 	t.Parallel()
 	l := newLoss(t)
-	s := l.newKeeper(100 * time.Millisecond)
-	stop := l.start(s)
+	one, other := l.newKeeper(100*time.Millisecond), l.newKeeper(100*time.Millisecond)
+	stops := []func(){l.start(one), l.start(other)}
+	restores := func() float64 {
+		return testutil.ToFloat64(one.metrics.restores) + testutil.ToFloat64(other.metrics.restores)
+	}
 	ships, offline := l.gateway("ships", true), l.gateway("offline", false)
 	used := func(name string, tenant int) int64 {
 		t.Helper()
@@ -30,7 +33,7 @@ func TestUnitsSurviveADetourOfRedis(t *testing.T) {
 		return st.Consumed
 	}
 	ships.charge(monthly(1, 1000))
-	restored := testutil.ToFloat64(s.metrics.restores)
+	restored := restores()
 	servertest.Detour(t, l.server, func() {
 		for range 20 {
 			ships.charge(monthly(1, 1000))
@@ -38,11 +41,13 @@ func TestUnitsSurviveADetourOfRedis(t *testing.T) {
 		}
 		l.told(2, 7)
 	})
-	servertest.Eventually(t, patience, "the restore", func() bool { return testutil.ToFloat64(s.metrics.restores) > restored })
+	servertest.Eventually(t, patience, "the restore", func() bool { return restores() > restored })
 	if one, two := used("fresh-1", 1), used("fresh-2", 2); one != 41 || two != 7 {
 		t.Fatalf("%d and %d consumed, want 41 and 7", one, two)
 	}
-	stop()
+	for _, stop := range stops {
+		stop()
+	}
 	servertest.Detour(t, l.server, func() {
 		ships.charge(monthly(1, 1000))
 		l.told(2, 8)
