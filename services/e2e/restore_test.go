@@ -178,7 +178,8 @@ func TestQuotasSurviveRedis(t *testing.T) {
 	for tenant := range b.passed {
 		used, passed := s.used(tenant), b.passed[tenant].Load()
 		if used != passed {
-			t.Errorf("tenant-%d: the counter says %d, %d were admitted", tenant, used, passed)
+			t.Errorf("tenant-%d: the counter says %d, %d were admitted; %v calls of gw-1 and %v of gw-2 are unknown", tenant, used, passed,
+				s.gates[0].metric("sluice_store_unknown_total"), s.gates[1].metric("sluice_store_unknown_total"))
 		}
 	}
 	if n := b.passed[0].Load(); n != tight {
