@@ -135,8 +135,8 @@ func (b *buyers) finish() {
 
 // Redis is emptied, killed and restarted, and replaced by a replica, under load,
 // with one gateway cut off from Kafka and events that come twice: every counter
-// equals the units that were admitted, nobody was admitted beyond a limit, and
-// nobody who had units left is refused.
+// equals the units that were admitted (but see unknown), nobody was admitted
+// beyond a limit, and nobody who had units left is refused.
 func TestQuotasSurviveRedis(t *testing.T) {
 	t.Parallel()
 	const tight = 1500 // of tenant-0; the others have plenty
@@ -175,16 +175,28 @@ func TestQuotasSurviveRedis(t *testing.T) {
 	for s.gates[0].hit("/svc/sold", as("tenant-0")).code == http.StatusOK {
 		b.passed[0].Add(1)
 	}
+	unknown := s.unknown()
 	for tenant := range b.passed {
 		used, passed := s.used(tenant), b.passed[tenant].Load()
-		if used != passed {
-			t.Errorf("tenant-%d: the counter says %d, %d were admitted; %v calls of gw-1 and %v of gw-2 are unknown", tenant, used, passed,
-				s.gates[0].metric("sluice_store_unknown_total"), s.gates[1].metric("sluice_store_unknown_total"))
+		if used < passed || used > passed+unknown {
+			t.Errorf("tenant-%d: the counter says %d, %d were admitted, %d at most are unknown", tenant, used, passed, unknown)
 		}
 	}
-	if n := b.passed[0].Load(); n != tight {
-		t.Errorf("tenant-0 was admitted %d times, want its limit of %d", n, tight)
+	if n := b.passed[0].Load(); n > tight || n < tight-unknown {
+		t.Errorf("tenant-0 was admitted %d times, want its limit of %d, %d at most are unknown", n, tight, unknown)
 	}
+}
+
+// unknown is how many units nobody knows of whether they were charged: their
+// answer was lost, and then the Redis that had their receipt (ADR 15, "What is
+// lost"). On a machine that keeps up it is 0: the two rarely meet.
+func (s *stack) unknown() (units int64) {
+	const inCall = 48 // units of one, at most
+	for _, g := range s.gates {
+		units += int64(g.metric("sluice_store_unknown_total")) * inCall
+	}
+	s.t.Logf("%d units at most are unknown", units)
+	return units
 }
 
 // gatewayWith is a gateway that reaches Kafka at brokers of its own.
