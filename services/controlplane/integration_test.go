@@ -119,6 +119,14 @@ func (w world) count(t *testing.T, sql string, args ...any) int {
 	return n
 }
 
+// countsFrom has a table's next row numbered n.
+func (w world) countsFrom(t *testing.T, table string, n int64) {
+	t.Helper()
+	if _, err := w.db.Exec(t.Context(), `SELECT setval(pg_get_serial_sequence($1, 'id'), $2, false)`, table, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func rulePath(id string) string { return "/v1/rules/" + url.PathEscape(id) }
 
 func ruleNamed(id string) string {

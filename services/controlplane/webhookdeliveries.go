@@ -61,7 +61,7 @@ func (s *Service) listDeliveries(ctx context.Context, in *deliveriesInput) (*str
 		return nil, p
 	}
 	rows, err := s.deps.Pool.Query(ctx, `SELECT `+deliveryColumns+` FROM webhook_deliveries
-		WHERE webhook = $1 AND ($2 = '' OR state = $2) AND ($3 = 0 OR id < $3) ORDER BY id DESC LIMIT $4`, in.ID, in.State, before, in.Limit+1)
+		WHERE webhook = $1 AND ($2 = '' OR state = $2) AND ($3::bigint = 0 OR id < $3) ORDER BY id DESC LIMIT $4`, in.ID, in.State, before, in.Limit+1)
 	if err != nil {
 		return nil, fmt.Errorf("list deliveries: %w", err)
 	}

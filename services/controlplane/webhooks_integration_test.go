@@ -192,6 +192,7 @@ func TestDeliveriesAreListedAndRedelivered(t *testing.T) {
 	w, _ := webhookWorld(t)
 	c := w.created(t, "https://example.com/")
 	path := "/v1/webhooks/" + c.ID
+	w.countsFrom(t, "webhook_deliveries", 1<<33)
 	if _, err := w.db.Exec(t.Context(), `INSERT INTO webhook_deliveries (webhook, event_id, event_type, event_time, body, state, attempts, due_at, give_up_at, status, reason, created_at)
 		SELECT $1, 'e-' || n, 'x', now(), '{}', CASE WHEN n % 2 = 0 THEN 'dead' ELSE 'delivered' END, 7, now(), now(), 500, 'answered 500', now() FROM generate_series(1, 9) n`, c.ID); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ type Entry struct {
 // History returns rows of a wallet before one, the newest first; before 0 is
 // the start.
 func History(ctx context.Context, q Querier, key string, before int64, most int) ([]Entry, error) {
-	return entries(ctx, q, `l.wallet = $1 AND ($2 = 0 OR l.id < $2) ORDER BY l.id DESC LIMIT $3`, key, before, most)
+	return entries(ctx, q, `l.wallet = $1 AND ($2::bigint = 0 OR l.id < $2) ORDER BY l.id DESC LIMIT $3`, key, before, most)
 }
 
 // TopUp returns the row that granted a grant of a wallet, false if there is none.
