@@ -93,7 +93,7 @@ func (s *Service) registerAll() huma.API {
 // strictly, which huma does not.
 func register[I, O any](s *Service, api huma.API, op huma.Operation, body reflect.Type, handle func(context.Context, *I) (*O, error)) {
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		if isDated(op) {
+		if isDated(op) && !repeatable[op.OperationID] {
 			if p := s.checkDate(callOf(ctx).routed.Header); p != nil {
 				return nil, p
 			}
@@ -107,7 +107,7 @@ func register[I, O any](s *Service, api huma.API, op huma.Operation, body reflec
 	described := operationAt(api.OpenAPI().Paths[op.Path], op.Method)
 	describeResponses(described)
 	if isDated(op) {
-		described.Parameters = append(described.Parameters, dateParameter())
+		described.Parameters = append(described.Parameters, dateParameter(op))
 	}
 	if body == nil {
 		return

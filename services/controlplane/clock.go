@@ -3,6 +3,7 @@ package controlplane
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,17 +14,22 @@ import (
 // stops an attack (rules, keys, services) does not wait for a clock to be set.
 var dated = map[string]bool{"customers": true, "plans": true, "subscriptions": true, "wallets": true, "overrides": true}
 
+// repeatable are the operations whose repetitions are answered as the first was,
+// whatever the clock says by then: each judges it by itself, of what is none.
+var repeatable = map[string]bool{topUpOperation: true}
+
 // isDated tells the operations that are judged by the caller's clock.
 func isDated(op huma.Operation) bool {
 	return op.Method != http.MethodGet && len(op.Tags) > 0 && dated[op.Tags[0]]
 }
 
-func dateParameter() *huma.Param {
-	return &huma.Param{
-		Name: "Date", In: "header", Schema: &huma.Schema{Type: "string"}, Example: "Thu, 23 Jul 2026 14:32:07 GMT",
-		Description: "The caller's clock (RFC 9110, 6.6.1), or absent. 400 where it is further from the control plane's than controlplane.maxClockSkew " +
-			"(15m by default): a caller whose clock is off would buy, end or grant at another time than it means.",
+func dateParameter(op huma.Operation) *huma.Param {
+	about := "The caller's clock (RFC 9110, 6.6.1), or absent. 400 where it is further from the control plane's than controlplane.maxClockSkew " +
+		"(15m by default): a caller whose clock is off would buy, end or grant at another time than it means."
+	if repeatable[op.OperationID] {
+		about += " Of a repetition it is not looked at: that may have waited."
 	}
+	return &huma.Param{Name: "Date", In: "header", Schema: &huma.Schema{Type: "string"}, Example: "Thu, 23 Jul 2026 14:32:07 GMT", Description: about}
 }
 
 // checkDate refuses a write whose caller's clock is off. Callers that send no
@@ -33,7 +39,7 @@ func (s *Service) checkDate(h http.Header) *Problem {
 	if text == "" {
 		return nil
 	}
-	at, err := http.ParseTime(text)
+	at, err := parseDate(text)
 	if err != nil {
 		return invalid(FieldError{"header", "Date", fmt.Sprintf("must be a date such as %s, or be left out; it is %q", s.deps.Now().UTC().Format(http.TimeFormat), printable(text))})
 	}
@@ -43,6 +49,17 @@ func (s *Service) checkDate(h http.Header) *Problem {
 	}
 	return invalid(FieldError{"header", "Date", fmt.Sprintf("must be within %s of the control plane's clock, which says %s; it says %s: set the clock, or leave Date out",
 		s.cfg.MaxClockSkew, instant(now), instant(at))})
+}
+
+// parseDate reads a date in any form of RFC 9110, 5.6.7. Its second may be 60,
+// the leap second, which clocks here have as the first of the next minute.
+func parseDate(text string) (time.Time, error) {
+	without := strings.Replace(text, ":60 ", ":59 ", 1) // a space follows seconds alone
+	at, err := http.ParseTime(without)
+	if without != text {
+		at = at.Add(time.Second)
+	}
+	return at, err
 }
 
 // instant writes a time as messages have it.

@@ -68,6 +68,8 @@ func TestACallerWhoseClockIsOffWritesNoMoney(t *testing.T) {
 			now.AddDate(1, 0, 0).Format(http.TimeFormat):               "it says 2027-07-16T12:00:00Z",
 			now.Add(-15*time.Minute - time.Second).Format(time.RFC850): "it says 2026-07-16T11:44:59Z",
 			now.Add(15*time.Minute + time.Second).Format(time.ANSIC):   "it says 2026-07-16T12:15:01Z",
+			"Thu, 16 Jul 2026 12:15:60 GMT":                            "it says 2026-07-16T12:16:00Z",
+			"Thu, 16 Jul 2026 12:00:61 GMT":                            "must be a date such as Thu, 16 Jul 2026 12:00:00 GMT",
 			"2026-07-16T12:00:00Z":                                     "must be a date such as Thu, 16 Jul 2026 12:00:00 GMT",
 			"yesterday":                                                "must be a date such as",
 		} {
@@ -87,7 +89,37 @@ func TestACallerWhoseClockIsOffWritesNoMoney(t *testing.T) {
 	} {
 		s.must(t, 201, topUpWith(key, `{"amount":5}`).by(clock))
 	}
-	s.holds(t, 4, 20)
+	// A leap second is as right as any.
+	for key, clock := range map[string]string{"h": "Thu, 16 Jul 2026 12:14:60 GMT", "i": "Thursday, 16-Jul-26 11:59:60 GMT", "j": "Thu Jul 16 11:44:60 2026"} {
+		s.must(t, 201, topUpWith(key, `{"amount":5}`).by(clock))
+	}
+	s.holds(t, 7, 35)
+}
+
+// A top-up that was granted is answered so again, by whatever clock it is sent and
+// wherever the answer lies: told that it was refused, its caller would buy twice.
+func TestARepetitionIsAnsweredByAnyClock(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 7, 16, 12, 0, 0, 0, time.UTC)
+	s := newTillAt(t, func() time.Time { return now })
+	sent := topUpWith("order-1", `{"amount":5,"expiresIn":"10m"}`).by(now.Format(http.TimeFormat))
+	first := s.must(t, 201, sent)
+	now = now.Add(20 * time.Minute) // in a queue, with its Date
+	for _, where := range []string{"redis", "postgres"} {
+		for _, r := range []request{sent, sent.by("Thu, 01 Jan 1970 00:00:00 GMT"), sent.by("yesterday")} {
+			if again := s.must(t, 201, r); again.Body.String() != first.Body.String() || again.Header().Get("Location") != first.Header().Get("Location") {
+				t.Errorf("from %s: %s, was %s", where, again.Body, first.Body)
+			}
+		}
+		s.must(t, 422, topUpWith("order-1", `{"amount":6,"expiresIn":"10m"}`).by(sent.header["Date"]))
+		s.forget(t)
+	}
+	// The same request under a new key is no repetition.
+	anew := topUpWith("order-2", `{"amount":5,"expiresIn":"10m"}`).by(sent.header["Date"])
+	if p := s.must(t, 400, anew).problem(t); p.Errors[0].Field != "Date" {
+		t.Errorf("%+v", p)
+	}
+	s.holds(t, 1, 5)
 }
 
 // What stops an attack does not wait for a clock, nor does what only reads.

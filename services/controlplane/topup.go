@@ -44,7 +44,10 @@ type TopUp struct {
 }
 
 const (
-	topUpsPath  = "/topups"
+	topUpsPath = "/topups"
+	// topUpOperation knows its repetitions.
+	topUpOperation = "create-topup"
+
 	maxNote     = 256 // characters
 	maxPriority = 1_000_000
 )
@@ -54,7 +57,7 @@ var idempotencyKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 func (s *Service) registerTopUps(api huma.API) {
 	tags := []string{"wallets"}
-	register(s, api, huma.Operation{OperationID: "create-topup", Method: http.MethodPost, Path: walletPath + topUpsPath, Tags: tags,
+	register(s, api, huma.Operation{OperationID: topUpOperation, Method: http.MethodPost, Path: walletPath + topUpsPath, Tags: tags,
 		Summary: "Top up a wallet, once for each Idempotency-Key",
 		Description: "A repetition is answered as the first was, and grants nothing. 422 is the key with another request, 409 a repetition " +
 			"while the first is under way. In force on every gateway within milliseconds.",
@@ -68,6 +71,10 @@ type topUp struct {
 	customer, metric, key string
 	grant                 wallet.Grant
 	note, actor           string
+	// end is when the grant expires, nil for never.
+	end *time.Time
+	// skewed says that the caller's clock is off, nil if it is not.
+	skewed *Problem
 	// sum is the SHA-256 of what is asked: repetitions have the same, however
 	// their JSON is written.
 	sum [sha256.Size]byte
@@ -123,21 +130,28 @@ func (s *Service) decodeTopUp(ctx context.Context, in WalletInput, key string) (
 	if err != nil {
 		return nil, fmt.Errorf("make id of grant: %w", err)
 	}
-	return &topUp{
+	t := &topUp{
 		customer: in.ID, metric: in.Metric, key: key, note: body.Note, actor: callOf(ctx).who.name, sum: sha256.Sum256(canonical),
-		grant: wallet.Grant{ID: "grant_" + id.String(), Amount: body.Amount, Priority: body.Priority, GrantedAt: now, ExpiresAt: body.end(now)},
-	}, nil
+		end: body.end(now), skewed: s.checkDate(callOf(ctx).routed.Header),
+		grant: wallet.Grant{ID: "grant_" + id.String(), Amount: body.Amount, Priority: body.Priority, GrantedAt: now},
+	}
+	if t.end != nil {
+		t.grant.ExpiresAt = *t.end
+	}
+	return t, nil
 }
 
-// end is when a grant made now expires, zero for never; of a body that was checked.
-func (n NewTopUp) end(now time.Time) time.Time {
+// end is when a grant made now expires, nil for never; of a body that was checked.
+func (n NewTopUp) end(now time.Time) *time.Time {
 	if n.ExpiresAt != nil {
-		return *n.ExpiresAt
+		return n.ExpiresAt
 	}
-	if life, err := time.ParseDuration(n.ExpiresIn); err == nil {
-		return now.Add(life).Truncate(time.Microsecond)
+	life, err := time.ParseDuration(n.ExpiresIn)
+	if err != nil {
+		return nil
 	}
-	return time.Time{}
+	end := now.Add(life).Truncate(time.Microsecond)
+	return &end
 }
 
 func (s *Service) checkTopUp(n NewTopUp) (found []FieldError) {

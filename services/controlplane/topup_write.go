@@ -48,8 +48,8 @@ func (s *Service) topUpIn(ctx context.Context, tx pgx.Tx, t *topUp) (*finished, 
 	if known != nil || err != nil {
 		return known, err
 	}
-	if g := t.grant; !g.ExpiresAt.IsZero() && !g.ExpiresAt.After(g.GrantedAt) {
-		return nil, invalid(FieldError{"body", "expiresAt", fmt.Sprintf("must be in the future, as it is %s here; given is %s", instant(g.GrantedAt), instant(g.ExpiresAt))})
+	if err := t.timely(); err != nil {
+		return nil, err
 	}
 	if err := lockCustomer(ctx, tx, t.customer); err != nil {
 		return nil, err
@@ -80,6 +80,19 @@ func (s *Service) topUpIn(ctx context.Context, tx pgx.Tx, t *topUp) (*finished, 
 	return rememberAnswer(ctx, tx, t, account.Balance())
 }
 
+// timely refuses by the clock, the caller's and ours. It is asked of what is no
+// repetition: one that comes late is still answered as the first was, or its
+// caller would take what was granted for refused and ask for it anew.
+func (t *topUp) timely() error {
+	if t.skewed != nil {
+		return t.skewed
+	}
+	if now := t.grant.GrantedAt; t.end != nil && !t.end.After(now) { // the year 1 too, which a grant would take for never
+		return invalid(FieldError{"body", "expiresAt", fmt.Sprintf("must be in the future, as it is %s here; given is %s", instant(now), instant(*t.end))})
+	}
+	return nil
+}
+
 // firstAnswer returns what the key was answered before, nil if it is new. While
 // another transaction works on the key it is told to wait.
 func firstAnswer(ctx context.Context, tx pgx.Tx, t *topUp) (*finished, error) {
@@ -107,7 +120,7 @@ func firstAnswer(ctx context.Context, tx pgx.Tx, t *topUp) (*finished, error) {
 func rememberAnswer(ctx context.Context, tx pgx.Tx, t *topUp, balance int64) (*finished, error) {
 	g := t.grant
 	done := &finished{Request: t.sum[:], TopUp: TopUp{
-		ID: g.ID, Customer: t.customer, Metric: t.metric, Amount: g.Amount, ExpiresAt: timeOrNull(g.ExpiresAt),
+		ID: g.ID, Customer: t.customer, Metric: t.metric, Amount: g.Amount, ExpiresAt: t.end,
 		Priority: g.Priority, Note: t.note, GrantedAt: g.GrantedAt, Balance: balance,
 	}}
 	_, err := tx.Exec(ctx, `INSERT INTO topups (customer, key, request, grant_id, answer, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
