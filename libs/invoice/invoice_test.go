@@ -291,3 +291,30 @@ func TestCorrect(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Of a plan that is free an invoice has no line, whatever was used, and of any
+// other plan it has one, though nothing was: who is told by plan.Free that nothing
+// will be owed, and who draws, say the same.
+func TestOnlyFreePlansHaveNoLines(t *testing.T) {
+	t.Parallel()
+	price := []sales.Price{{Metric: "calls", Model: sales.PriceFlat, UnitPrice: "0"}}
+	for _, c := range []struct {
+		fee    string
+		prices []sales.Price
+		free   bool
+	}{
+		{"", nil, true}, {"0", nil, true}, {"0.00", nil, true}, {"0.01", nil, false}, {"", price, false}, {"0.00", price, false},
+	} {
+		p := sales.Plan{ID: "p", Version: 1, Currency: "EUR", BaseFee: c.fee, Prices: c.prices}
+		month := period.Month().At(time.Date(2026, 7, 16, 0, 0, 0, 0, time.UTC))
+		for _, used := range []int64{0, 1000} {
+			drawn, err := Draw(Input{Currency: "EUR", Period: month, Held: []Held{{Plan: p, Days: 31}}, Used: map[string]Use{"calls": {Consumed: used}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan.Free(p) != c.free || (len(drawn.Lines) == 0) != c.free {
+				t.Errorf("fee %q, prices %v, %d used: free %t, lines %v", c.fee, c.prices, used, plan.Free(p), drawn.Lines)
+			}
+		}
+	}
+}

@@ -34,6 +34,13 @@ func (v *validator) prices(p sales.Plan) {
 	}
 }
 
+// Free reports a plan that nothing is ever owed for, whatever is used: without a
+// fee and prices, no line of an invoice is of it.
+func Free(p sales.Plan) bool {
+	fee, ok := Nanos(p.BaseFee)
+	return ok && fee == 0 && len(p.Prices) == 0
+}
+
 // invoices reports a template whose counter is that of a period of the plan, or
 // a wallet's; a shadow rule's counts nothing that is sold.
 func invoices(p sales.Plan, t sales.Template) bool {

@@ -35,12 +35,7 @@ func (s *Service) bill(ctx context.Context, tx pgx.Tx, a *account, wrote *writte
 			return err
 		}
 		drawn.ID, drawn.FinalFrom = a.draftID(d), d.bounds.End.Add(s.cfg.Grace)
-		if now.Before(drawn.FinalFrom) {
-			err = s.saveDraft(ctx, tx, drawn, wrote)
-		} else {
-			err = s.saveFinal(ctx, tx, d, drawn, now, wrote)
-		}
-		if err != nil {
+		if err := s.save(ctx, tx, d, drawn, now, wrote); err != nil {
 			return err
 		}
 	}
@@ -133,8 +128,8 @@ func (a *account) dropDrafts(ctx context.Context, tx pgx.Tx, all []*due) error {
 		if slices.ContainsFunc(all, func(d *due) bool { return d.isFor(i) }) {
 			continue
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM invoices WHERE id = $1 AND status = 'draft'`, i.ID); err != nil {
-			return fmt.Errorf("delete a draft: %w", err)
+		if err := deleteDraft(ctx, tx, i.ID); err != nil {
+			return err
 		}
 	}
 	return nil

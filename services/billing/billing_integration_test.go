@@ -184,6 +184,37 @@ func TestAGrantThatEndsWithItsPeriodIsInvoicedOnce(t *testing.T) {
 	s.want(t, "acme 0701T00..0801T00 final INV-2026-000001 10.00", "acme 0801T00..0901T00 final INV-2026-000002 15.00", "acme 0901T00..1001T00 draft  10.00")
 }
 
+// A free plan is nobody's invoice, neither as a draft nor with a number, however
+// often and long it is passed over; a draft that a dearer version had goes with it.
+// What is owed from some period on begins there.
+func TestAFreePlanIsNotInvoiced(t *testing.T) {
+	t.Parallel()
+	s := acme(t, "2026-07-10T09:00:00Z")
+	free := pro(2)
+	free.BaseFee, free.Prices = "0.00", nil
+	s.plan(t, free)
+	s.pass(t)
+	s.want(t, "acme 0701T00..0801T00 draft  10.00")
+	sub := subscribed(1, "2026-07-10T08:00:00Z")
+	sub.Phases = append(sub.Phases, sales.Phase{Plan: "pro", PlanVersion: 2, From: at("2026-07-11T00:00:00Z")})
+	s.subscribe(t, sub)
+	for _, now := range []string{"2026-07-11T00:00:00Z", "2026-08-03T23:59:59Z", "2026-08-04T00:00:00Z", "2026-08-04T00:01:00Z", "2026-09-04T00:00:00Z"} {
+		s.at(t, now)
+		s.used(t, "acme", "calls", "month:202607", 900, 0)
+		s.pass(t)
+		s.want(t)
+	}
+	var through time.Time
+	if err := s.pool.QueryRow(t.Context(), `SELECT through FROM invoiced_subscriptions WHERE subscription = 'sub-1'`).Scan(&through); err != nil || !through.Equal(at("2026-09-01T00:00:00Z")) {
+		t.Fatalf("invoiced through %s, %v", through, err)
+	}
+	sub.Phases = append(sub.Phases, sales.Phase{Plan: "pro", PlanVersion: 1, From: at("2026-09-05T00:00:00Z")})
+	s.subscribe(t, sub)
+	s.at(t, "2026-10-04T00:00:00Z")
+	s.pass(t)
+	s.want(t, "acme 0901T00..1001T00 final INV-2026-000001 10.00", "acme 1001T00..1101T00 draft  10.00")
+}
+
 // Many passes at once are one: no number is taken twice or missing.
 func TestPassesAtOnceMakeOneInvoice(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,44 @@ import (
 	"github.com/sluice-platform/sluice/schemas/sales"
 )
 
+// save writes what was drawn as what it is by now. Without lines, as of a free plan
+// (plan.Free), it is nobody's invoice: none is written, and no number is spent on it.
+func (s *Service) save(ctx context.Context, tx pgx.Tx, d *due, i sales.Invoice, now time.Time, wrote *written) error {
+	isFinal := !now.Before(i.FinalFrom)
+	switch {
+	case len(i.Lines) > 0 && isFinal:
+		return s.saveFinal(ctx, tx, d, i, now, wrote)
+	case len(i.Lines) > 0:
+		return s.saveDraft(ctx, tx, i, wrote)
+	}
+	if err := deleteDraft(ctx, tx, i.ID); err != nil || !isFinal {
+		return err
+	}
+	return d.invoiced(ctx, tx)
+}
+
+// deleteDraft deletes the draft of an id; empty is none.
+func deleteDraft(ctx context.Context, tx pgx.Tx, id string) error {
+	if id == "" {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM invoices WHERE id = $1 AND status = 'draft'`, id); err != nil {
+		return fmt.Errorf("delete a draft: %w", err)
+	}
+	return nil
+}
+
+// invoiced notes that the subscriptions of a period are invoiced up to its end.
+func (d *due) invoiced(ctx context.Context, tx pgx.Tx) error {
+	for _, sub := range d.shares {
+		if _, err := tx.Exec(ctx, `INSERT INTO invoiced_subscriptions AS i (subscription, through) VALUES ($1, $2)
+ON CONFLICT (subscription) DO UPDATE SET through = GREATEST(i.through, excluded.through)`, sub.ID, d.bounds.End); err != nil {
+			return fmt.Errorf("note what is invoiced: %w", err)
+		}
+	}
+	return nil
+}
+
 // saveDraft writes a draft where it differs from the one that is there.
 func (s *Service) saveDraft(ctx context.Context, tx pgx.Tx, i sales.Invoice, wrote *written) error {
 	i.Status = sales.InvoiceDraft
@@ -37,11 +75,8 @@ ON CONFLICT (year) DO UPDATE SET last = n.last + 1 RETURNING last`, now.Year()).
 	if _, err := s.write(ctx, tx, &i); err != nil {
 		return err
 	}
-	for _, sub := range d.shares {
-		if _, err := tx.Exec(ctx, `INSERT INTO invoiced_subscriptions AS i (subscription, through) VALUES ($1, $2)
-ON CONFLICT (subscription) DO UPDATE SET through = GREATEST(i.through, excluded.through)`, sub.ID, i.End); err != nil {
-			return fmt.Errorf("note what is invoiced: %w", err)
-		}
+	if err := d.invoiced(ctx, tx); err != nil {
+		return err
 	}
 	wrote.final++
 	for _, l := range i.Lines {

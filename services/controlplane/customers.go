@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -78,23 +79,53 @@ func unaccounted(ctx context.Context, tx pgx.Tx, id, why string) error {
 }
 
 // unbilled refuses where a subscription has ended of which there is time that is on
-// no invoice: billing works out only what customers hold who are there, so that it
-// would be lost.
+// no invoice, though its plan has a fee or prices: billing works out only what
+// customers hold who are there, so that it would be lost.
 func unbilled(ctx context.Context, tx pgx.Tx, id, why string) error {
-	var subscription, plan string
-	var from, to time.Time
-	err := tx.QueryRow(ctx, `SELECT key, plan, since, until FROM (
-		SELECT s.key, s.plan, coalesce(i.through, (s.document->>'startedAt')::timestamptz) AS since, (s.document->>'endsAt')::timestamptz AS until
+	rows, err := tx.Query(ctx, `SELECT document, since FROM (
+		SELECT s.key, s.document, coalesce(i.through, (s.document->>'startedAt')::timestamptz) AS since, (s.document->>'endsAt')::timestamptz AS until
 		FROM subscriptions s LEFT JOIN invoiced_subscriptions i ON i.subscription = s.key WHERE s.customer = $1 AND s.status = 'ended') ended
-		WHERE since < until ORDER BY key LIMIT 1`, id).Scan(&subscription, &plan, &from, &to)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err != nil:
+		WHERE since < until ORDER BY key`, id)
+	if err != nil {
 		return fmt.Errorf("look for what is still to be invoiced: %w", err)
 	}
-	return newProblem(http.StatusConflict, "unbilled", fmt.Sprintf("%s: subscription %s to plan %s is still to be invoiced from %s to %s, which billing does within a minute where it runs",
-		why, subscription, plan, instant(from), instant(to)))
+	ended, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+		Document sales.Subscription
+		Since    time.Time
+	}])
+	if err != nil {
+		return fmt.Errorf("look for what is still to be invoiced: %w", err)
+	}
+	for _, s := range ended {
+		owed, err := costs(ctx, tx, s.Document)
+		switch {
+		case err != nil:
+			return err
+		case owed != "":
+			return newProblem(http.StatusConflict, "unbilled", fmt.Sprintf("%s: subscription %s to plan %s is still to be invoiced from %s to %s. "+
+				"Billing does so where it runs (sluice run --target=billing): within a minute, or where nothing is owed in the end, when the days of grace are over",
+				why, s.Document.ID, owed, instant(s.Since), instant(*s.Document.EndsAt)))
+		}
+	}
+	return nil
+}
+
+// costs names the last plan of a subscription that is not free, empty if all are.
+func costs(ctx context.Context, tx pgx.Tx, s sales.Subscription) (string, error) {
+	versions := make([]plan.Version, len(s.Phases))
+	for i, p := range s.Phases {
+		versions[i] = plan.VersionOf(p)
+	}
+	plans, err := readPlans(ctx, tx, versions)
+	if err != nil {
+		return "", err
+	}
+	for _, v := range slices.Backward(versions) {
+		if p, ok := plans[v]; !ok || !plan.Free(p) {
+			return v.Plan, nil
+		}
+	}
+	return "", nil
 }
 
 // sameCurrency refuses a currency that is not the one of what the customer is

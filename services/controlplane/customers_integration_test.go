@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-platform/sluice/schemas/sales"
 )
@@ -86,7 +87,8 @@ func TestACustomerStaysUntilItIsBilled(t *testing.T) {
 	refused := func(method string, header map[string]string, why, span string) {
 		t.Helper()
 		p := w.must(t, 409, request{method: method, path: "/v1/customers/acme", body: `{"name":"Acme"}`, header: header}).problem(t)
-		if !strings.HasSuffix(p.Type, ":unbilled") || !strings.Contains(p.Detail, why) || !strings.Contains(p.Detail, "subscription "+s.ID+" to plan pro is still to be invoiced from "+span) {
+		if !strings.HasSuffix(p.Type, ":unbilled") || !strings.Contains(p.Detail, why) || !strings.Contains(p.Detail, "subscription "+s.ID+" to plan pro is still to be invoiced from "+span) ||
+			!strings.Contains(p.Detail, "--target=billing") {
 			t.Errorf("%s: %+v", method, p)
 		}
 	}
@@ -111,4 +113,33 @@ func TestACustomerStaysUntilItIsBilled(t *testing.T) {
 	through("2026-08-01T00:00:00Z")
 	w.must(t, 201, request{method: "PUT", path: "/v1/customers/acme", body: `{"name":"Acme"}`, header: map[string]string{"If-None-Match": "*"}})
 	w.delete(t, 204, "/v1/customers/acme", "*")
+}
+
+// Who never could owe anything can go as soon as the subscription has ended,
+// whether billing runs or not, and the id is free again. Where one of the plans
+// that were held costs, that is for billing to say.
+func TestACustomerOfAFreePlanCanGo(t *testing.T) {
+	t.Parallel()
+	w, now := shop(t)
+	free := strings.Replace(goodPlan[:strings.Index(goodPlan, `,
+	"prices"`)]+"}", `"pro","name":"Pro","currency":"EUR","timezone":"UTC","proration":"days","baseFee":"49.00"`, `"free","name":"Free","currency":"EUR","baseFee":"0.00"`, 1)
+	w.must(t, 201, request{method: "POST", path: "/v1/plans", body: free})
+	const toFree = `{"customer":"acme","plan":"free"}`
+	for range 2 {
+		_, at := w.subscribe(t, toFree)
+		w.must(t, 409, request{method: "DELETE", path: "/v1/customers/acme", header: anyVersion}) // still subscribed
+		now.set(t, now.time().Add(time.Hour).Format(time.RFC3339))
+		w.delete(t, 204, at, "*")
+		w.delete(t, 204, "/v1/customers/acme", "*")
+		w.must(t, 201, request{method: "POST", path: "/v1/customers", body: `{"id":"acme","name":"Acme"}`})
+	}
+	s, at := w.subscribe(t, toPro)
+	now.set(t, "2026-07-20T06:00:00Z")
+	w.put(t, 200, at, "*", toFree)
+	now.set(t, "2026-07-21T06:00:00Z")
+	w.delete(t, 204, at, "*")
+	p := w.must(t, 409, request{method: "DELETE", path: "/v1/customers/acme", header: anyVersion}).problem(t)
+	if !strings.HasSuffix(p.Type, ":unbilled") || !strings.Contains(p.Detail, s.ID+" to plan pro") || !strings.Contains(p.Detail, "days of grace") {
+		t.Errorf("%+v", p)
+	}
 }
