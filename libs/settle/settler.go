@@ -20,7 +20,7 @@ import (
 const (
 	stretchRecords = 4096
 	callCounters   = 32
-	callNumbers    = 64      // numbers a call reserves: one, and one a counter
+	callNumbers    = 64      // numbers a call reserves, for the most counters it may come to have
 	stretchNumbers = 1 << 18 // numbers a record of the journal reserves
 )
 
@@ -29,9 +29,10 @@ const DefaultSizeBytes = 16 << 20
 
 // Store charges: *redisstore.Store.
 type Store interface {
-	// Settle charges the counters whatever their state, once for each number of
-	// an id; numbers of an id grow.
-	Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) error
+	// Settle charges the counters whatever their state, each once for each number
+	// of an id; n counters take the n numbers up to it, which grow. It leaves out
+	// those at the places of broken, and is called until it returns no error.
+	Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) (broken []int, err error)
 	// DecideNoted charges the counters, all or none, and notes it in that step; a
 	// note of no name is none. Where open, what the note is about may be charged
 	// though the decision does not pass.
@@ -220,22 +221,12 @@ func (s *Settler) charge(ctx context.Context, end uint64, counters []limit.Count
 	return nil
 }
 
-// call charges some counters at once, or where one of them is broken, each by
-// itself: the others are not to suffer for it.
+// call charges some counters. One that is broken is left out.
 func (s *Settler) call(ctx context.Context, id string, number uint64, counters []limit.Counter) error {
-	err := s.o.Store.Settle(ctx, id, number, counters)
-	if err == nil || !errors.Is(err, limit.ErrCounterBroken) {
-		return err
+	broken, err := s.o.Store.Settle(ctx, id, number, counters)
+	for _, i := range broken {
+		s.metrics.broken.Inc()
+		s.o.Log.Error("what passed uncounted cannot be charged", "counter", counters[i].Key, "units", counters[i].Cost, "error", limit.ErrCounterBroken)
 	}
-	for i := range counters {
-		err := s.o.Store.Settle(ctx, id, number+1+uint64(i), counters[i:i+1])
-		switch {
-		case errors.Is(err, limit.ErrCounterBroken):
-			s.metrics.broken.Inc()
-			s.o.Log.Error("what passed uncounted cannot be charged", "counter", counters[i].Key, "units", counters[i].Cost, "error", err)
-		case err != nil:
-			return err
-		}
-	}
-	return nil
+	return err
 }

@@ -34,7 +34,7 @@ func newLedger() *ledger {
 	return &ledger{last: map[string]uint64{}, charged: map[string]int64{}, at: map[string]time.Time{}}
 }
 
-func (l *ledger) Settle(_ context.Context, id string, number uint64, counters []limit.Counter) error {
+func (l *ledger) Settle(_ context.Context, id string, number uint64, counters []limit.Counter) (broken []int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var before, after bool
@@ -42,19 +42,22 @@ func (l *ledger) Settle(_ context.Context, id string, number uint64, counters []
 		before, after = l.fail()
 	}
 	if before {
-		return limit.ErrUnavailable
-	}
-	for _, c := range counters {
-		if l.broken != "" && strings.Contains(c.Key, l.broken) {
-			return fmt.Errorf("%w: %s", limit.ErrCounterBroken, c.Key)
-		}
+		return nil, limit.ErrUnavailable
 	}
 	tag, _, _ := strings.Cut(counters[0].Key, ":")
-	l.once(id+tag, number, counters)
-	if after {
-		return limit.ErrUnavailable
+	number -= uint64(len(counters))
+	for i, c := range counters {
+		number++
+		if l.broken != "" && strings.Contains(c.Key, l.broken) {
+			broken = append(broken, i)
+			continue
+		}
+		l.once(id+tag, number, counters[i:i+1])
 	}
-	return nil
+	if after {
+		return nil, limit.ErrUnavailable
+	}
+	return broken, nil
 }
 
 // once charges the counters where the guard's number is below this one.

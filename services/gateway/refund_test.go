@@ -43,7 +43,8 @@ func (l *modelLedger) DecideNoted(ctx context.Context, counters []limit.Counter,
 
 func (l *modelLedger) TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) error {
 	if l.charged(note) {
-		return l.Settle(ctx, note.Name, note.End(), counters)
+		_, err := l.Settle(ctx, note.Name, note.End(), counters)
+		return err
 	}
 	return nil
 }
@@ -54,19 +55,19 @@ func (l *modelLedger) charged(note limit.Note) bool {
 	return l.last[note.Name] >= note.Charge()
 }
 
-func (l *modelLedger) Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) error {
+func (l *modelLedger) Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) (broken []int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if number <= l.last[id] {
-		return nil
+		return nil, nil
 	}
 	l.last[id] = number
 	for _, c := range counters {
 		if _, err := l.model.Decide(ctx, []limit.Counter{c}); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // refunding is a stand with a real journal, in a folder that outlives it.

@@ -3,8 +3,10 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/libs/settle"
 )
 
 // clusterClient returns a cluster client as the gateway makes it.
@@ -166,5 +169,51 @@ func TestSlotMigration(t *testing.T) {
 	left := remaining(t, s, pair)
 	if used := 1<<40 - left[0]; used != sum || 1<<40-left[1] != sum {
 		t.Errorf("%d passed, %d and %d were charged", sum, used, 1<<40-left[1])
+	}
+}
+
+// spoiled makes a quota's key hold something else.
+func spoiled(t *testing.T, client redis.UniversalClient, s *Store, c limit.Counter) {
+	t.Helper()
+	key := s.o.KeyPrefix + c.Key + ":" + c.Calendar.At(s.Clock()).Name() + suffixConsumed
+	if err := client.Del(t.Context(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.RPush(t.Context(), key, "x").Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settled runs a journal until nothing is left of it, and closes it.
+func settled(t *testing.T, journal *settle.Settler) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- journal.Run(ctx) }()
+	servertest.Eventually(t, 20*time.Second, "the journal to be settled", func() bool { return journal.Pending() == 0 })
+	cancel()
+	if err := errors.Join(<-done, journal.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Several tenants' counters are settled in one call; one key that holds something
+// else keeps only its own from being charged, and has no other charged twice.
+func TestJournalChargesOnceBesideABrokenSlot(t *testing.T) {
+	t.Parallel()
+	client := clusterClient(t, servertest.StartRedisCluster(t))
+	s := newStore(t, client, Options{})
+	counters := spread(withCost(longCounter(limit.RenewingQuota, 100), 5), 9)
+	spoiled(t, client, s, counters[2])
+	journal, err := settle.Open(settle.Options{Dir: t.TempDir(), SizeBytes: 1 << 20, Gateway: "gw", Store: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range counters {
+		journal.Append(s.Clock(), counters[i:i+1])
+	}
+	settled(t, journal)
+	if left := remaining(t, s, counters[:2]); !slices.Equal(left, []int64{95, 95}) {
+		t.Errorf("%v left, want 95 each", left)
 	}
 }

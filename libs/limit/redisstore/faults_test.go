@@ -165,7 +165,10 @@ func TestLostSettlementIsAppliedOnce(t *testing.T) {
 	srv := miniredis.RunT(t)
 	p := newProxy(t, srv.Addr())
 	s := newStore(t, newClient(t, p.addr), Options{CallTimeout: 200 * time.Millisecond, Breaker: breaker.Options{Silence: generous, Errors: 1000}})
-	settle := func() error { return s.Settle(t.Context(), "gw", 7, []limit.Counter{withCost(quota(100), 3)}) }
+	settle := func() error {
+		_, err := s.Settle(t.Context(), "gw", 7, []limit.Counter{withCost(quota(100), 3)})
+		return err
+	}
 	p.answer.Store(cutOnAnswer)
 	direct := newStore(t, newClient(t, srv.Addr()), Options{})
 	consumed := func() int64 {

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -224,7 +225,7 @@ func TestSettleChargesOnceASequence(t *testing.T) {
 	b := newBench(t)
 	settle := func(id string, sequence uint64) {
 		t.Helper()
-		if err := b.Settle(t.Context(), id, sequence, []limit.Counter{withCost(fixed(10), 4), withCost(quota(10), 4)}); err != nil {
+		if _, err := b.Settle(t.Context(), id, sequence, []limit.Counter{withCost(fixed(10), 4), withCost(quota(10), 4)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,19 +237,54 @@ func TestSettleChargesOnceASequence(t *testing.T) {
 		id       string
 		sequence uint64
 		want     int64
-	}{{"gw-1", 1, 4}, {"gw-1", 1, 4}, {"gw-1", 3, 8}, {"gw-1", 2, 8}, {"gw-2", 1, 12}, {"gw-1", 4, 16}} {
+	}{{"gw-1", 2, 4}, {"gw-1", 2, 4}, {"gw-1", 6, 8}, {"gw-1", 4, 8}, {"gw-2", 2, 12}, {"gw-1", 8, 16}} {
 		settle(step.id, step.sequence)
 		if f, q := used(); f != step.want || q != step.want {
 			t.Fatalf("after %s %d: %d and %d used, want %d", step.id, step.sequence, f, q, step.want)
 		}
 	}
-	if err := b.Settle(t.Context(), "gw-1", 0, []limit.Counter{fixed(1)}); err == nil {
+	if _, err := b.Settle(t.Context(), "gw-1", 0, []limit.Counter{fixed(1)}); err == nil {
 		t.Error("sequence 0 was taken")
 	}
-	_, _ = b.server.Lpush("p:bad", "x")
-	bad := fixed(1)
-	bad.Key = "bad"
-	if err := b.Settle(t.Context(), "gw-1", 5, []limit.Counter{bad}); !errors.Is(err, limit.ErrCounterBroken) {
-		t.Errorf("a broken counter: %v", err)
+}
+
+// One broken counter stays as it is, and keeps no other of the call from being
+// charged once; nor do quotas that are being restored.
+func TestSettleLeavesOutWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, _ = b.server.Lpush("p:{t:a}:bad", "x")
+	bad := fixed(10)
+	bad.Key = "{t:a}:bad"
+	counters := []limit.Counter{withCost(quota(10), 4), bad, withCost(fixed(10), 4)}
+	used := func() (int64, int64) {
+		d := b.decide(withCost(fixed(10), 0), withCost(quota(10), 0))
+		return 10 - d.States[0].Remaining, d.States[1].Consumed
+	}
+	b.server.Del("p:" + markerKey)
+	for range 2 {
+		if _, err := b.Settle(t.Context(), "gw", 9, counters); !errors.Is(err, limit.ErrRestoring) {
+			t.Fatalf("while quotas are being restored: %v", err)
+		}
+	}
+	if left := b.decide(withCost(fixed(10), 0)).States[0].Remaining; left != 6 {
+		t.Errorf("%d of the rate are left while quotas are being restored, want 6", left)
+	}
+	b.declareWhole()
+	for range 3 {
+		if _, err := b.Settle(t.Context(), "gw", 9, counters); err != nil {
+			t.Fatal(err)
+		}
+		if f, q := used(); f != 4 || q != 4 {
+			t.Errorf("%d and %d used, want 4 each", f, q)
+		}
+	}
+	broken, err := b.Settle(t.Context(), "gw", 12, counters)
+	if f, q := used(); err != nil || !slices.Equal(broken, []int{1}) || f != 8 || q != 8 {
+		t.Errorf("broken %v, %v, %d and %d used, want 8 each", broken, err, f, q)
+	}
+	b.server.Del("p:{t:a}:bad") // mended: what was passed over stays so
+	if broken, err := b.Settle(t.Context(), "gw", 12, counters); err != nil || len(broken) > 0 || b.server.Exists("p:{t:a}:bad") {
+		t.Errorf("broken %v, %v, keys %v", broken, err, b.keys())
 	}
 }

@@ -9,92 +9,104 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
-// Settle charges counters whatever their state, once for each sequence number
-// of an id, and is to be called again with the same arguments until it returns
-// nil or limit.ErrCounterBroken. The numbers of one id must grow: an id's last
-// one is remembered, for 30 days. Counter.At says when the units were used;
-// costs below 0 refund. On Cluster each slot is settled once of its own.
+// Settle charges counters whatever their state, each once for each sequence
+// number of an id, and is to be called again with the same arguments until it
+// returns nil. A call of n counters takes the n numbers up to its sequence; the
+// numbers of one id must grow: an id's last one is remembered, for 30 days.
+// Counter.At says when the units were used; costs below 0 refund. On Cluster
+// each slot is settled once of its own.
 //
-// limit.ErrCounterBroken means that a counter holds something else; the
-// counters of its slot stay as they were, and will not come to be charged.
-// Waits up to CallTimeout, or as long as ctx says.
-func (s *Store) Settle(ctx context.Context, id string, sequence uint64, counters []limit.Counter) error {
-	if sequence == 0 || sequence > limit.MaxInteger {
-		return fmt.Errorf("settle %s: sequence %d is not in 1 to 2^53", id, sequence)
+// broken are the places of counters whose key holds something else: they stay
+// as they are, and will not come to be charged. It concerns no other. Waits up
+// to CallTimeout, or as long as ctx says.
+func (s *Store) Settle(ctx context.Context, id string, sequence uint64, counters []limit.Counter) (broken []int, err error) {
+	if sequence < uint64(len(counters)) || sequence > limit.MaxInteger {
+		return nil, fmt.Errorf("settle %s: sequence %d of %d counters is not in %[3]d to 2^53", id, sequence, len(counters))
 	}
 	if len(counters) == 0 {
-		return nil
-	}
-	forced := make([]limit.Counter, len(counters))
-	for i := range counters {
-		forced[i] = counters[i]
-		forced[i].Force, forced[i].Shadow = true, false
-		if err := forced[i].Check(); err != nil {
-			return fmt.Errorf("settle %s: %w", id, err)
-		}
+		return nil, nil
 	}
 	a := s.askPool.Get().(*asking)
 	defer func() {
 		a.reset(s)
 		s.askPool.Put(a)
 	}()
-	return a.settle(ctx, s, id, sequence, forced)
-}
-
-func (a *asking) settle(ctx context.Context, s *Store, id string, sequence uint64, counters []limit.Counter) error {
 	a.started, a.patient = s.now(), true
 	now, _ := s.clock.redis(a.started)
-	a.laySettlement(s, id, sequence, counters, now)
-	first := len(a.parts)
+	forced := make([]limit.Counter, len(counters))
+	for i := range counters {
+		forced[i] = counters[i]
+		forced[i].Force, forced[i].Shadow = true, false
+		if forced[i].Renews() && forced[i].At.IsZero() {
+			forced[i].At = now // whatever the period is when Redis comes to it
+		}
+		if err := forced[i].Check(); err != nil {
+			return nil, fmt.Errorf("settle %s: %w", id, err)
+		}
+	}
+	a.laySettlement(s, id, sequence, forced, now)
 	a.ask(ctx, s, a.parts)
-	if now, again := a.misdated(0); again {
-		a.laySettlement(s, id, sequence, counters, now)
-		a.ask(ctx, s, a.parts[first:])
+	if broken, err = a.settled(); err != nil {
+		return broken, fmt.Errorf("settle %s: %w", id, err)
 	}
-	for _, p := range a.parts {
-		if p == nil {
-			return fmt.Errorf("settle %s: %w", id, errNoAnswer)
-		}
-		for i := range p.groups {
-			g := &p.groups[i]
-			switch {
-			case p.err != nil:
-				return fmt.Errorf("settle %s: %w", id, p.err)
-			case g.again, g.status == statusCharged, g.status == statusSettled:
-			case g.status == statusRestore:
-				return fmt.Errorf("settle %s: %w", id, errRestoring)
-			case g.status == statusBroken:
-				return fmt.Errorf("settle %s: %w", id, limit.ErrCounterBroken)
-			default:
-				return fmt.Errorf("settle %s: status %d: %w", id, g.status, limit.ErrUnavailable)
-			}
-		}
-	}
-	return nil
+	return broken, nil
 }
 
-// laySettlement makes one guarded group of each slot's counters. The guard's
-// key has the tag of the first of them, and so lies in their slot.
-func (a *asking) laySettlement(s *Store, id string, sequence uint64, counters []limit.Counter, now time.Time) {
-	from := len(a.parts)
-	for i := range counters {
-		if isFree(&counters[i]) {
+// settled is nil when every counter was charged, now or before, or is broken.
+func (a *asking) settled() (broken []int, err error) {
+	for _, p := range a.parts {
+		switch {
+		case p == nil:
+			err = errNoAnswer
+			continue
+		case p.err != nil:
+			err = p.err
 			continue
 		}
-		slot := s.servers.slot(counters[i].Key)
-		p := a.part(s, from, slot)
-		if len(p.groups) > 0 {
-			continue
-		}
-		p.settle = true
-		p.begin(false)
-		p.guard(s.o.KeyPrefix+guardKey(counters[i].Key, id), sequence)
-		for j := i; j < len(counters); j++ {
-			if c := &counters[j]; !isFree(c) && s.servers.slot(c.Key) == slot {
-				p.add(s.o.KeyPrefix, c, j, now)
+		for i := range p.groups {
+			switch g := &p.groups[i]; g.status {
+			case statusCharged, statusSettled:
+			case statusRestore:
+				err = errRestoring
+			case statusBroken:
+				broken = append(broken, p.index[g.from])
+			default:
+				err = fmt.Errorf("status %d: %w", g.status, limit.ErrUnavailable)
 			}
 		}
-		p.end(false)
+	}
+	return broken, err
+}
+
+// laySettlement makes a guarded group of each counter, those of a slot in one
+// call: it takes place as a whole, and what one of them is keeps no other from
+// being charged, now or in a repetition. The slot's guard has the tag of its
+// first counter, and its number grows from one to the next, quotas last: while
+// they are being restored they wait, and what was charged before them is passed.
+func (a *asking) laySettlement(s *Store, id string, sequence uint64, counters []limit.Counter, now time.Time) {
+	guards := map[int]string{} // by slot
+	for i := range counters {
+		if slot := s.servers.slot(counters[i].Key); guards[slot] == "" && !isFree(&counters[i]) {
+			guards[slot] = s.o.KeyPrefix + guardKey(counters[i].Key, id)
+		}
+	}
+	number := sequence - uint64(len(counters))
+	for _, quotas := range [...]bool{false, true} {
+		for i := range counters {
+			c := &counters[i]
+			if c.Algorithm.Quota() != quotas {
+				continue
+			}
+			if number++; isFree(c) {
+				continue
+			}
+			slot := s.servers.slot(c.Key)
+			p := a.part(s, 0, slot)
+			p.settle = true
+			p.begin(false)
+			p.guard(guards[slot], number)
+			p.end(p.add(s.o.KeyPrefix, c, i, now))
+		}
 	}
 }
 
