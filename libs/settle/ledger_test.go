@@ -91,14 +91,14 @@ func (l *ledger) arrive() {
 	l.late = nil
 }
 
-func (l *ledger) TakeBack(_ context.Context, note limit.Note, counters []limit.Counter) error {
+func (l *ledger) TakeBack(_ context.Context, note limit.Note, counters []limit.Counter) (left []int, err error) {
 	l.step("taking back")
 	var before, after bool
 	if l.fail != nil {
 		before, after = l.fail()
 	}
 	if before {
-		return limit.ErrUnavailable
+		return nil, limit.ErrUnavailable
 	}
 	l.mu.Lock()
 	if l.last[note.Name] < note.Charge() {
@@ -107,18 +107,19 @@ func (l *ledger) TakeBack(_ context.Context, note limit.Note, counters []limit.C
 	broken := l.last[note.Name] < note.End() && slices.ContainsFunc(counters, func(c limit.Counter) bool {
 		return l.broken != "" && strings.Contains(c.Key, l.broken)
 	})
-	if !broken {
+	if broken {
+		for i := range counters {
+			left = append(left, i)
+		}
+	} else {
 		l.once(note.Name, note.End(), counters)
 	}
 	l.mu.Unlock()
 	l.step("taken back")
-	switch {
-	case broken:
-		return limit.ErrCounterBroken
-	case after:
-		return limit.ErrUnavailable
+	if after {
+		return nil, limit.ErrUnavailable
 	}
-	return nil
+	return left, nil
 }
 
 func (l *ledger) want(t *testing.T, want map[string]int64) {

@@ -126,13 +126,16 @@ func (s *Settler) takeBack(ctx context.Context, slot int) error {
 		s.o.Log.Error("what a request in flight was charged cannot be read; it is not given back", "error", err)
 		return s.holds.free(slot)
 	}
-	err = s.o.Store.TakeBack(ctx, note, counters)
-	switch {
-	case errors.Is(err, limit.ErrCounterBroken):
-		// It was charged, and the journal gives back each counter by itself.
-		return s.move(slot, newRecord(note.At, counters).encode())
-	case err != nil:
+	left, err := s.o.Store.TakeBack(ctx, note, counters)
+	if err != nil {
 		return err
+	}
+	if len(left) > 0 { // the journal gives back each of them by itself
+		var rest []limit.Counter
+		for _, i := range left {
+			rest = append(rest, counters[i])
+		}
+		return s.move(slot, newRecord(note.At, rest).encode())
 	}
 	s.metrics.settled.Inc()
 	return s.holds.free(slot)

@@ -38,9 +38,9 @@ type Store interface {
 	// though the decision does not pass.
 	DecideNoted(ctx context.Context, counters []limit.Counter, note limit.Note) (d limit.Decision, open bool, err error)
 	// TakeBack gives the counters what the note's decision charged them, once, and
-	// has it charge nothing from then on. It is called until it returns nil, or
-	// limit.ErrCounterBroken of what was charged.
-	TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) error
+	// has it charge nothing from then on. It is called until it returns no error;
+	// the counters at the places of left were charged and have not been given back.
+	TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) (left []int, err error)
 	// Clock is the store's own, and never before it.
 	Clock() time.Time
 	// Place tells by number which counters lie together.

@@ -41,12 +41,11 @@ func (l *modelLedger) DecideNoted(ctx context.Context, counters []limit.Counter,
 	return d, false, err
 }
 
-func (l *modelLedger) TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) error {
+func (l *modelLedger) TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) (left []int, err error) {
 	if l.charged(note) {
-		_, err := l.Settle(ctx, note.Name, note.End(), counters)
-		return err
+		return l.Settle(ctx, note.Name, note.End(), counters)
 	}
-	return nil
+	return nil, nil
 }
 
 func (l *modelLedger) charged(note limit.Note) bool {

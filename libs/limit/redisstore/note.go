@@ -41,13 +41,14 @@ func (s *Store) DecideNoted(ctx context.Context, counters []limit.Counter, note 
 // of it once, whoever calls it how often. What Redis has lost together with the
 // note is not given back.
 //
-// It is to be called again with the same arguments until it returns nil.
-// limit.ErrCounterBroken says that it was charged and not given back, since a
-// counter holds something else. Waits as Settle does.
-func (s *Store) TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) error {
+// It is to be called again with the same arguments until it returns nil. left
+// are the places of counters that were charged and are not given back, since one
+// of their slot holds something else: they are the caller's, who has each given
+// back by itself. Waits as Settle does.
+func (s *Store) TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) (left []int, err error) {
 	for i := range counters {
 		if err := counters[i].Check(); err != nil {
-			return fmt.Errorf("take back %s: %w", note.Name, err)
+			return nil, fmt.Errorf("take back %s: %w", note.Name, err)
 		}
 	}
 	a := s.askPool.Get().(*asking)
@@ -58,7 +59,6 @@ func (s *Store) TakeBack(ctx context.Context, note limit.Note, counters []limit.
 	a.started, a.patient, a.note = s.now(), true, note
 	a.layTakeBack(s, counters)
 	a.ask(ctx, s, a.parts)
-	var broken error
 	for _, p := range a.parts {
 		err := errNoAnswer
 		if p != nil {
@@ -66,15 +66,13 @@ func (s *Store) TakeBack(ctx context.Context, note limit.Note, counters []limit.
 		}
 		switch {
 		case errors.Is(err, limit.ErrCounterBroken):
-			broken = err
+			g := &p.groups[groupGives]
+			left = append(left, p.index[g.from:g.to]...)
 		case err != nil:
-			return fmt.Errorf("take back %s: %w", note.Name, err)
+			return nil, fmt.Errorf("take back %s: %w", note.Name, err)
 		}
 	}
-	if broken != nil {
-		return fmt.Errorf("take back %s: %w", note.Name, broken)
-	}
-	return nil
+	return left, nil
 }
 
 // Groups of a part that takes back.
@@ -114,7 +112,8 @@ func (a *asking) layTakeBack(s *Store, counters []limit.Counter) {
 	}
 }
 
-// tookBack is nil when the part's note has come to its end.
+// tookBack is nil when the part's note has come to its end, and
+// limit.ErrCounterBroken where it was charged and cannot be given back as a whole.
 func (p *part) tookBack() error {
 	switch {
 	case p.err != nil:

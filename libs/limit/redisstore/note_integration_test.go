@@ -52,7 +52,7 @@ func TestLateChargesComeToNothing(t *testing.T) {
 		charge := onItsWay(t, s, note, counters)
 		start := func() {
 			t.Helper()
-			if err := s.TakeBack(t.Context(), note, back(note, counters...)); err != nil {
+			if _, err := s.TakeBack(t.Context(), note, back(note, counters...)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -95,7 +95,7 @@ func TestNothingIsGivenBackThatRedisHasForgotten(t *testing.T) {
 	}
 	// The other's next call brings back what it has seen. A start without and after it:
 	for range 2 {
-		if err := other.TakeBack(t.Context(), note, back(note, c)); err != nil && !errors.Is(err, limit.ErrRestoring) {
+		if _, err := other.TakeBack(t.Context(), note, back(note, c)); err != nil && !errors.Is(err, limit.ErrRestoring) {
 			t.Fatal(err)
 		}
 		if d, err := other.Decide(t.Context(), []limit.Counter{withCost(quota(100), 1)}); err != nil || d.States[0].Refunded != 0 || d.States[0].Consumed < 7 {
@@ -189,7 +189,7 @@ func TestNotesOfSeveralSlots(t *testing.T) {
 		}
 		takeBack := func(note limit.Note) {
 			t.Helper()
-			if err := s.TakeBack(t.Context(), note, back(note, counters[0], counters[2])); err != nil {
+			if _, err := s.TakeBack(t.Context(), note, back(note, counters[0], counters[2])); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -218,6 +218,56 @@ func TestNotesOfSeveralSlots(t *testing.T) {
 	}
 	if n := notedKeys(t, client, "gw/j:1"); n != 2*len(everyAlgorithm) {
 		t.Errorf("%d notes, want one in each of two slots of each algorithm", n)
+	}
+}
+
+// dying is a store whose process is killed with one slot still to be asked.
+type dying struct {
+	*Store
+	unasked int // the place of its counter
+}
+
+func (d dying) DecideNoted(ctx context.Context, counters []limit.Counter, note limit.Note) (limit.Decision, bool, error) {
+	return d.Store.DecideNoted(ctx, slices.Delete(slices.Clone(counters), d.unasked, d.unasked+1), note)
+}
+
+// On a Cluster each slot has an end of its own. What is broken in one leaves only
+// what was charged there to the journal: a slot that was given back is not given
+// back twice, and one that was never charged not at all.
+func TestABrokenSlotIsTakenBackAlone(t *testing.T) {
+	t.Parallel()
+	client := clusterClient(t, servertest.StartRedisCluster(t))
+	s := newStore(t, client, Options{})
+	counters := spread(withCost(longCounter(limit.RenewingQuota, 100), 5), 7)
+	if _, err := s.Decide(t.Context(), counters[:2]); err != nil { // another's, which is to stand
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	start := func(store settle.Store) *settle.Settler {
+		t.Helper()
+		settler, err := settle.Open(settle.Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return settler
+	}
+	killed := start(dying{s, 1})
+	if d, _, err := killed.Decide(t.Context(), counters, 1<<0|1<<1|1<<2); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if err := killed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	spoiled(t, client, s, counters[2])
+	for range 2 {
+		settled(t, start(s))
+		d, err := s.Decide(t.Context(), []limit.Counter{withCost(counters[0], 0), withCost(counters[1], 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := d.States; st[0].Consumed != 10 || st[0].Refunded != 5 || st[1].Consumed != 5 || st[1].Refunded != 0 {
+			t.Errorf("%+v, want 10 and 5, 5 and 0", st)
+		}
 	}
 }
 
