@@ -105,7 +105,7 @@ func TestWalletStories(t *testing.T) {
 	}
 
 	// A grant that ends: what is left of it goes, once, and nobody can spend it.
-	s.topUp("delta", "1", map[string]any{"amount": 40, "expiresAt": time.Now().Add(5 * time.Second).UTC().Format(time.RFC3339Nano)})
+	s.topUp("delta", "1", map[string]any{"amount": 40, "expiresAt": time.Now().Add(15 * time.Second).UTC().Format(time.RFC3339Nano)})
 	s.passes("/svc/hello", "delta", 200, 200)
 	servertest.Eventually(t, time.Minute, "the grant to end", func() bool { return s.wallet("delta").Forfeited == 38 })
 	s.passes("/svc/hello", "delta", 429, 429)
