@@ -70,7 +70,8 @@ func (s *stack) passes(path, tenant string, want ...int) {
 	}
 }
 
-// Units are bought, spent, overdrawn, forfeited, from REST to both gateways.
+// Units are bought, spent, overdrawn, forfeited, from REST to both gateways, and in
+// the end everybody who counts them says the same.
 func TestWalletStories(t *testing.T) {
 	t.Parallel()
 	s := selling(t)
@@ -105,7 +106,7 @@ func TestWalletStories(t *testing.T) {
 	}
 
 	// A grant that ends: what is left of it goes, once, and nobody can spend it.
-	s.topUp("delta", "1", map[string]any{"amount": 40, "expiresAt": time.Now().Add(15 * time.Second).UTC().Format(time.RFC3339Nano)})
+	s.topUp("delta", "1", map[string]any{"amount": 40, "expiresAt": time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339Nano)})
 	s.passes("/svc/hello", "delta", 200, 200)
 	servertest.Eventually(t, time.Minute, "the grant to end", func() bool { return s.wallet("delta").Forfeited == 38 })
 	s.passes("/svc/hello", "delta", 429, 429)
@@ -121,4 +122,5 @@ func TestWalletStories(t *testing.T) {
 	if w := s.wallet("delta"); w.Balance != 0 || len(w.Grants) != 0 {
 		t.Errorf("after the end %+v", w)
 	}
+	s.holdReconciled("{t:beta}:t::units:quota")
 }
