@@ -108,7 +108,10 @@ func TestWalletStories(t *testing.T) {
 	// A grant that ends: what is left of it goes, once, and nobody can spend it.
 	s.topUp("delta", "1", map[string]any{"amount": 40, "expiresAt": time.Now().Add(10 * time.Second).UTC().Format(time.RFC3339Nano)})
 	s.passes("/svc/hello", "delta", 200, 200)
-	servertest.Eventually(t, time.Minute, "the grant to end", func() bool { return s.wallet("delta").Forfeited == 38 })
+	servertest.Eventually(t, time.Minute, "the grant to end", func() bool {
+		w := s.wallet("delta")
+		return w.Forfeited == 38 && len(w.Grants) == 0 // in Redis, and a moment later in the ledger
+	})
 	s.passes("/svc/hello", "delta", 429, 429)
 	ledger := decode[struct {
 		Items []struct {
