@@ -43,7 +43,8 @@ type Counter struct {
 	// cost gives back, never below nothing used, and is never denied itself.
 	Cost int64
 	// At is of refunds and of Force: when the units were used. A window that
-	// has ended since stays as it was; a quota's period is that of At. Zero is now.
+	// has ended since stays as it was; a bucket takes back what it has not refilled
+	// since (GivesBack); a quota's period is that of At. Zero is now.
 	At time.Time
 	// Shadow counters are judged and charged each alone: they deny nothing, and
 	// are charged when they would pass themselves. Their Key must be their own,
@@ -56,6 +57,18 @@ type Counter struct {
 
 // Apart reports whether the counter is judged alone, outside all or nothing.
 func (c *Counter) Apart() bool { return c.Shadow || c.Force }
+
+// GivesBack returns how many units a refund gives back at a time, by the store's
+// clock: of a bucket no more than it has not refilled since they were used. What
+// was taken moves the time at which the bucket is full, by at most that much less
+// than it did as time has passed since. Rounded up, since units are whole.
+func (c *Counter) GivesBack(now time.Time) int64 {
+	units := max(0, -c.Cost)
+	if !c.Algorithm.Bucket() || c.At.IsZero() {
+		return units
+	}
+	return max(0, units-Refilled(c.Limit, c.Window, now.Sub(c.At)))
+}
 
 // Capacity is the largest cost that a rested counter lets pass.
 func (c *Counter) Capacity() int64 {

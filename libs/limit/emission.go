@@ -31,3 +31,18 @@ func Emission(limit int64, window time.Duration, n int64) (micros, rem int64, ok
 	}
 	return int64(q), int64(r), true
 }
+
+// Refilled returns how many whole units limit units per window make in d: 0
+// before its beginning, and MaxInteger at most.
+func Refilled(limit int64, window, d time.Duration) int64 {
+	size := uint64(max(0, window.Microseconds()))
+	if limit <= 0 || size == 0 || d <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(d.Microseconds()), uint64(limit))
+	if hi >= size {
+		return MaxInteger
+	}
+	units, _ := bits.Div64(hi, lo, size)
+	return int64(min(units, MaxInteger)) //nolint:gosec // it is at most 2^53
+}

@@ -82,7 +82,8 @@ func (m *Model) charge(counters []Counter, which []int, states []State, now int6
 	var before []was
 	allowed = true
 	for _, i := range which {
-		c, key := &counters[i], counters[i].modelKey(now)
+		aged := counters[i].aged(now)
+		c, key := &aged, aged.modelKey(now)
 		s, ok := m.take(c, now)
 		if ok && c.Cost != 0 && !c.idle(m.counters[key], s, now) {
 			before = append(before, was{key, m.counters[key]})
@@ -165,6 +166,19 @@ func (c *Counter) takeBucket(s modelState, now int64) (modelState, bool) {
 		return s, false
 	}
 	return next, true
+}
+
+// aged is a counter with what a refund of a bucket gives back so long after: a
+// charge keeps it from being full by no more than its refill time, less what has
+// passed of that.
+func (c *Counter) aged(now int64) Counter {
+	aged := *c
+	if c.Cost >= 0 || !c.Algorithm.Bucket() || c.At.IsZero() || c.Limit == 0 {
+		return aged
+	}
+	passed := max(0, now-c.At.UnixMicro())
+	aged.Cost = -max(0, integer(-c.Cost).minus(quotient(passed, c.Limit, c.Window.Microseconds())).ceil())
+	return aged
 }
 
 // bucketAt brings a state to the present and to the counter's numbers.

@@ -27,9 +27,9 @@
 //   - A counter of a stretch is never left out of a repetition, whatever the
 //     time: which key guards the numbers depends on them.
 //   - Quotas are charged in full, in the period the units were used in. Rates
-//     are charged what still counts: nothing of a window that has ended, of a
-//     bucket what has not been refilled since, and at most one capacity, so that
-//     an outage is not followed by another one made of denials.
+//     are charged, and given back, what still counts: nothing of a window that has
+//     ended, of a bucket what has not been refilled since; and charged at most one
+//     capacity, so that an outage is not followed by another one made of denials.
 //   - Nothing is charged before its slot is on disk, and a slot's note is asked
 //     with a number that was never asked before. Whoever takes it back, how often,
 //     gives back once what was charged and bars what was not.

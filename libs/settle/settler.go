@@ -195,7 +195,7 @@ func (s *Settler) stretch(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	sums := newSums(s.o.Now(), s.o.Log)
+	sums := newSums(s.o.Now(), s.o.Store.Clock(), s.o.Log)
 	for _, r := range records {
 		sums.add(r.Value)
 	}

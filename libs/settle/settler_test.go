@@ -174,6 +174,39 @@ func TestUnitsAreGivenBack(t *testing.T) {
 	})
 }
 
+// A bucket is given back what it has not refilled since the store charged it, by
+// the store's clock: not what passed and was given back within one stretch, which
+// nets by when it passed.
+func TestBucketsAreGivenBackWhatIsNotRefilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.clock = noon.Add(20 * time.Second)
+		s := open(t, t.TempDir(), l, func() time.Time { return noon.Add(time.Hour + 20*time.Second) }) // set wrong
+		late := limit.Counter{Key: "late", Algorithm: limit.GCRA, Limit: 60, Burst: 60, Window: time.Minute, Cost: -30}
+		s.Append(noon, []limit.Counter{late})
+		s.Append(noon.Add(10*time.Second), []limit.Counter{withCost(late, -7)}) // long refilled
+		settle(t, s)
+		l.want(t, map[string]int64{"late": -10})
+
+		l = newLedger()
+		l.clock = noon.Add(16 * time.Second)
+		s = open(t, t.TempDir(), l, l.Clock)
+		for at, units := range []int64{40, 3} {
+			passed := noon.Add(time.Duration(at) * 15 * time.Second)
+			s.Append(passed, []limit.Counter{withCost(late, units)})
+		}
+		s.Append(noon, []limit.Counter{withCost(late, -39)})
+		settle(t, s)
+		// One at noon, and three a quarter of a minute later, of which one is refilled.
+		l.want(t, map[string]int64{"late": 2})
+	})
+}
+
+func withCost(c limit.Counter, cost int64) limit.Counter {
+	c.Cost = cost
+	return c
+}
+
 // Answers get lost, processes are killed between any two steps, and requests
 // come in all the while: each is charged once.
 func TestEachIsChargedOnce(t *testing.T) {

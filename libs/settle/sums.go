@@ -2,7 +2,6 @@ package settle
 
 import (
 	"log/slog"
-	"math/bits"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
@@ -11,6 +10,7 @@ import (
 // sums adds up charges by counter, and by the window or period they fall in.
 type sums struct {
 	now   time.Time
+	clock time.Time // the store's
 	log   *slog.Logger
 	place map[sumKey]int
 	all   []sum
@@ -24,13 +24,17 @@ type sumKey struct {
 
 type sum struct {
 	counter limit.Counter
-	// tat is a bucket's: when it would be full again, µs. back are units of it
-	// given back that other stretches, or the store itself, had charged.
-	tat, back int64
+	// Of a bucket: what was taken from it in this stretch, and how many units are
+	// given back of what other stretches, or the store itself, had charged.
+	taken []taken
+	back  int64
 }
 
-func newSums(now time.Time, log *slog.Logger) *sums {
-	return &sums{now: now, log: log, place: map[sumKey]int{}}
+// taken are units that a bucket let pass, and when, µs.
+type taken struct{ at, units int64 }
+
+func newSums(now, clock time.Time, log *slog.Logger) *sums {
+	return &sums{now: now, clock: clock, log: log, place: map[sumKey]int{}}
 }
 
 // add takes a record of the journal. One that cannot be read is of another
@@ -72,22 +76,27 @@ func (s *sums) take(c limit.Counter, at int64) {
 	t.counter.Cost = min(max(t.counter.Cost+c.Cost, -limit.MaxInteger), limit.MaxInteger)
 	t.counter.Limit, t.counter.Burst, t.counter.Granted = c.Limit, c.Burst, c.Granted
 	if c.Algorithm.Bucket() {
-		t.bucket(&c, at)
+		t.bucket(&c, at, s.clock)
 	}
 }
 
-func (t *sum) bucket(c *limit.Counter, at int64) {
-	units := max(c.Cost, -c.Cost)
-	took, _, ok := limit.Emission(c.Limit, c.Window, min(units, c.Burst))
-	switch {
-	case !ok:
-	case c.Cost > 0:
-		t.tat = max(t.tat, at) + took
-	case units <= c.Burst && t.tat-at >= took:
-		t.tat -= took
-	default:
-		t.back = min(t.back+units, limit.MaxInteger)
+// bucket takes over what was taken at a time, or is given back of it: that of
+// this stretch never was taken then, and of any other the bucket takes back what
+// it has not refilled since.
+func (t *sum) bucket(c *limit.Counter, at int64, clock time.Time) {
+	if c.Cost > 0 {
+		t.taken = append(t.taken, taken{at, c.Cost})
+		return
 	}
+	for i := range t.taken {
+		if u := &t.taken[i]; u.at == at {
+			n := min(u.units, -c.Cost)
+			u.units -= n
+			c.Cost += n
+		}
+	}
+	c.At = time.UnixMicro(at)
+	t.back = min(t.back+c.GivesBack(clock), limit.MaxInteger)
 }
 
 // counters are the sums as they are to be charged, in the order in which they
@@ -111,14 +120,11 @@ func (s *sums) counters() []limit.Counter {
 // owed is how many units of a bucket have not been refilled since they passed.
 func (t *sum) owed(now int64) int64 {
 	c := &t.counter
-	if t.tat <= now {
-		return 0
+	full := int64(0) // when it would be full again, µs
+	for _, u := range t.taken {
+		if took, _, ok := limit.Emission(c.Limit, c.Window, min(u.units, c.Burst)); ok && u.units > 0 {
+			full = max(full, u.at) + took
+		}
 	}
-	hi, lo := bits.Mul64(uint64(t.tat-now), uint64(c.Limit))
-	window := uint64(c.Window.Microseconds())
-	if hi >= window {
-		return c.Burst
-	}
-	units, _ := bits.Div64(hi, lo, window)
-	return int64(min(units, limit.MaxInteger))
+	return limit.Refilled(c.Limit, c.Window, time.Duration(full-now)*time.Microsecond)
 }

@@ -29,6 +29,12 @@ func (c *clock) redis(t time.Time) (at time.Time, ok bool) {
 	return time.UnixMicro(t.UnixMicro() + lo).UTC(), known
 }
 
+// guess is Redis's clock now, as redis has it.
+func (c *clock) guess() time.Time {
+	now, _ := c.redis(c.now())
+	return now
+}
+
 // learn takes what Redis's clock showed to a call sent and answered then.
 func (c *clock) learn(sent, answered time.Time, redis int64) {
 	lo, hi := redis-answered.UnixMicro(), redis-sent.UnixMicro()

@@ -133,11 +133,15 @@ func (p *part) bucket(key string, c *limit.Counter, capacity int64) (repeated bo
 	if c.Algorithm == limit.TokenBucket {
 		code = codeBucket
 	}
-	units := max(c.Cost, -c.Cost)
-	if c.Cost > 0 && !c.Force {
+	take, units := c.Cost, c.Cost
+	switch {
+	case take < 0:
+		units = c.GivesBack(p.clock.guess())
+		take = -units
+	case !c.Force:
 		// A cost above burst is denied by capacity; its time may be too long to
 		// be exact, and does not matter.
-		units = min(c.Cost, c.Burst)
+		units = min(take, c.Burst)
 	}
 	burst, burstRem, _ := limit.Emission(c.Limit, c.Window, c.Burst)
 	cost, costRem, ok := limit.Emission(c.Limit, c.Window, units)
@@ -146,7 +150,7 @@ func (p *part) bucket(key string, c *limit.Counter, capacity int64) (repeated bo
 	}
 	p.number(code)
 	repeated = p.key(key, byte(code))
-	p.numbers(c.Cost, capacity, c.Limit, burst, burstRem, cost, costRem)
+	p.numbers(take, capacity, c.Limit, burst, burstRem, cost, costRem)
 	if code == codeBucket {
 		p.numbers(c.Window.Microseconds(), c.Burst)
 	}

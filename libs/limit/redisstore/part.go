@@ -57,6 +57,7 @@ type part struct {
 	quotas bool   // it charges or refunds some, and no note tells of it
 	marked bool   // it has quotas, if only to look at: they have to be whole
 	memory *memory
+	clock  *clock
 }
 
 // group is counters judged all or nothing.
@@ -71,7 +72,9 @@ type group struct {
 	at       int // where its counters' answers begin, in numbers of the reply
 }
 
-func newPart(m *memory) *part { return &part{memory: m, done: make(chan struct{}, 1)} }
+func newPart(m *memory, c *clock) *part {
+	return &part{memory: m, clock: c, done: make(chan struct{}, 1)}
+}
 
 func (p *part) number(n int64) {
 	p.body = binary.LittleEndian.AppendUint64(p.body, math.Float64bits(float64(n)))

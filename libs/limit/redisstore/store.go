@@ -66,7 +66,7 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 		memory:   newMemory(o.Remembered), attention: make(chan struct{}, 1), markerKey: besides(o.KeyPrefix, false, 0, markerKey),
 		askPool: sync.Pool{New: func() any { return new(asking) }},
 	}
-	s.partPool.New = func() any { return newPart(s.memory) }
+	s.partPool.New = func() any { return newPart(s.memory, &s.clock) }
 	s.servers.start(s)
 	s.useScript(script.Decide)
 	return s, nil

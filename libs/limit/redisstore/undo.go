@@ -7,8 +7,9 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
-// undone is the counter that takes back what c was charged at a time: gcra its
-// arrival time, a window its count while it is the same one, a quota by refund.
+// undone is the counter that takes back what c was charged at a time: a bucket
+// what it has not refilled since, a window its count while it is the same one, a
+// quota by refund.
 func undone(c limit.Counter, at time.Time) limit.Counter {
 	c.Cost, c.At = -c.Cost, at
 	c.Force = c.Cost > 0
@@ -56,11 +57,28 @@ func (p *part) undo(s *Store, other *part, g group, note *limit.Note) {
 		other.noteEnd(s, note)
 	}
 	repeated := false
-	for i := g.from; i < g.to; i++ {
+	for i, n := g.from, g.at; i < g.to; i++ {
 		c := undone(p.counters[i], at)
+		if c.Algorithm.Bucket() && c.Cost < 0 {
+			c = untaken(c, time.UnixMicro(get(p.reply, n+1)), s.clock.guess())
+		}
+		n += answers(&p.counters[i])
 		repeated = other.add(s.o.KeyPrefix, &c, p.index[i], at) || repeated
 	}
 	other.end(repeated)
+}
+
+// untaken cuts what a bucket gives back at once to what it still misses of a
+// charge after which it would be full at a time. That is more than the charge's
+// age alone tells where it was not full before: a busy bucket gets all of it
+// back, and so loses nothing to what other slots deny.
+func untaken(c limit.Counter, full, now time.Time) limit.Counter {
+	missing := int64(0)
+	if left := full.Sub(now); left > 0 {
+		missing = limit.Refilled(c.Limit, c.Window, left) + 1 // rounded up
+	}
+	c.Cost, c.At = -min(-c.Cost, missing), now
+	return c
 }
 
 // settleLate is the end of a part that nobody waits for: what was charged,
