@@ -51,7 +51,7 @@ func (s *Settler) hold(counters []limit.Counter, back uint64) (Hold, limit.Note)
 	note := limit.Note{Of: back, At: s.o.Store.Clock().Truncate(time.Microsecond)}
 	var h Hold
 	for i := range counters {
-		if note.About(i) {
+		if note.About(i) && takes(&counters[i]) {
 			h.slot, note.Name, note.Number = s.holds.next(s.o.Store.Place(counters[i].Key))
 			break
 		}

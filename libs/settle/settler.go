@@ -34,7 +34,7 @@ type Store interface {
 	// those at the places of broken, and is called until it returns no error.
 	Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) (broken []int, err error)
 	// DecideNoted charges the counters, all or none, and notes it in that step; a
-	// note of no name is none. Where open, what the note is about may be charged
+	// note of no name is none. Where open, what is judged together may be charged
 	// though the decision does not pass.
 	DecideNoted(ctx context.Context, counters []limit.Counter, note limit.Note) (d limit.Decision, open bool, err error)
 	// TakeBack gives the counters what the note's decision charged them, once, and

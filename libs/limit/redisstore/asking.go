@@ -91,6 +91,7 @@ func (a *asking) part(s *Store, from, slot int) *part {
 // layOut makes one group of the enforced counters of each slot, and one of each
 // counter judged apart.
 func (a *asking) layOut(s *Store, counters []limit.Counter, now time.Time) {
+	noted := a.notes(counters)
 	for i := range counters {
 		c := &counters[i]
 		if isFree(c) || c.Apart() {
@@ -102,7 +103,7 @@ func (a *asking) layOut(s *Store, counters []limit.Counter, now time.Time) {
 			continue // it has this slot's already
 		}
 		p.begin(false)
-		if a.note.Of != 0 && a.notes(s, counters, slot) {
+		if noted {
 			p.noteCharge(s, &a.note)
 		}
 		repeated := false

@@ -22,12 +22,13 @@ func (s *Store) Clock() time.Time {
 // notes' names. One Redis is one place.
 func (s *Store) Place(counter string) int { return s.servers.slot(counter) }
 
-// DecideNoted decides as Decide does, and writes down the note in the step that
-// charges the counters it is about: on a Cluster in each of their slots. A note
+// DecideNoted decides as Decide does, and where the note is about an enforced
+// counter writes it down in the step that charges: on a Cluster in each slot of
+// the decision. A note
 // whose number was used before charges nothing and is limit.ErrUnavailable.
 //
-// open says that what the note is about may be charged though the decision is
-// none that passes: its answer was late or is lost, or what one slot charged
+// open says that enforced counters may be charged though the decision is none
+// that passes: its answer was late or is lost, or what one slot charged
 // while another denied is not given back. Then it is the caller's to TakeBack,
 // until that returns nil. Where open is false nothing of a decision that does
 // not pass is charged, or ever will be.
@@ -152,11 +153,12 @@ func (s *Store) notedKey(slot int, note *limit.Note) string {
 	return besides(s.o.KeyPrefix, true, slot, notedKey+note.Name)
 }
 
-// notes reports whether the decision's note is about an enforced counter of a
-// slot.
-func (a *asking) notes(s *Store, counters []limit.Counter, slot int) bool {
+// notes reports whether the decision's note is about an enforced counter. Then it
+// is in each of the decision's slots: where one denies, or an answer is lost,
+// what the others charged is to be taken back, whatever it was charged for.
+func (a *asking) notes(counters []limit.Counter) bool {
 	for i := range counters {
-		if c := &counters[i]; a.note.About(i) && !isFree(c) && !c.Apart() && s.servers.slot(c.Key) == slot {
+		if c := &counters[i]; a.note.About(i) && !isFree(c) && !c.Apart() {
 			return true
 		}
 	}

@@ -216,8 +216,29 @@ func TestNotesOfSeveralSlots(t *testing.T) {
 		}
 		check("late in the other slot")
 	}
-	if n := notedKeys(t, client, "gw/j:1"); n != 2*len(everyAlgorithm) {
-		t.Errorf("%d notes, want one in each of two slots of each algorithm", n)
+	if n := notedKeys(t, client, "gw/j:1"); n != 3*len(everyAlgorithm) {
+		t.Errorf("%d notes, want one in each slot of each algorithm", n)
+	}
+}
+
+// What a slot without a counter of the note charged is taken back as well, where
+// the decision has no answer: it did not pass.
+func TestTakenBackWhereNoCounterIsToComeBack(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, clusterClient(t, servertest.StartRedisCluster(t)), Options{})
+	counters := spread(longCounter(limit.RenewingQuota, 100), 13)
+	note := noteOf(s, 1)
+	note.Of = 1 << 0
+	if d, _, err := s.DecideNoted(t.Context(), counters, note); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	for range 2 {
+		if left, err := s.TakeBack(t.Context(), note, back(note, counters...)); err != nil || len(left) > 0 {
+			t.Fatalf("left %v, %v", left, err)
+		}
+		if left := remaining(t, s, counters); !slices.Equal(left, []int64{100, 100, 100}) {
+			t.Errorf("%v left, want all", left)
+		}
 	}
 }
 
