@@ -67,7 +67,7 @@ local NUMBERS = {9, 11, 6, 6, 11, 18, 10, 3, 3, 4} -- of counters
 local ANSWERS = {3, 3, 3, 4, 3, 4, 4, 3, 3, 3}
 
 local call, number, floor, mod = redis.call, tonumber, math.floor, math.fmod
-local pack, parse = struct.pack, struct.unpack
+local pack, parse, find = struct.pack, struct.unpack, string.find
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local A = {parse('<' .. string.rep('d', #ARGV[1] / 8), ARGV[1])}
@@ -86,7 +86,7 @@ if ARGV[2] then
     local witnesses = not inside and redis.pcall('PUBSUB', 'NUMSUB', 'sluice:run:' .. id)[2]
     if not witnesses or witnesses == 0 then
       local here = inside or redis.pcall('INFO', 'server')
-      whole = type(here) == 'string' and string.find(here, 'run_id:' .. id, 1, true)
+      whole = type(here) == 'string' and find(here, 'run_id:' .. id, 1, true)
     end
   end
 end
@@ -111,8 +111,10 @@ for k, text in ipairs(held) do
     n = n + 1
     missing[n] = KEYS[k]
   elseif code == 5 then
-    a = number(text)
-    if not a or a < 0 or a > MAX or a % 1 > 0 then code, a = 0, 0 end
+    -- Lua reads more texts as numbers than INCRBY does: what it would refuse
+    -- must be found before the first write.
+    a = find(text, '^[1-9]%d*$') and number(text) or 0
+    if a > MAX or a == 0 and text ~= '0' then code, a = 0, 0 end
   elseif #text ~= LENGTH[code] then
     code = 0
   else

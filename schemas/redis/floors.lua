@@ -9,8 +9,8 @@ local raised, broken = 0, 0
 for i, key in ipairs(KEYS) do
   local floor, expiry = tonumber(ARGV[2 * i - 1]), ARGV[2 * i]
   local text = redis.call('MGET', key)[1]
-  local known = tonumber(text or '0')
-  if not text and redis.call('EXISTS', key) == 1 or not known or known % 1 > 0 then
+  local known = not text and 0 or (text == '0' or string.find(text, '^[1-9]%d*$')) and tonumber(text) -- as INCRBY reads it
+  if not text and redis.call('EXISTS', key) == 1 or not known then
     broken = broken + 1
   elseif not text or floor > known then
     redis.call('SET', key, ARGV[2 * i - 1])

@@ -31,7 +31,7 @@ local marker = redis.call('GET', KEYS[4]) or ''
 KEYS[4] = nil
 for k, text in ipairs(redis.call('MGET', unpack(KEYS))) do
   if text then
-    x[k] = tonumber(text)
+    x[k] = (text == '0' or string.find(text, '^[1-9]%d*$')) and tonumber(text) -- as INCRBY reads it
   elseif redis.call('EXISTS', KEYS[k]) == 0 then
     x[k] = 0
   end

@@ -180,3 +180,38 @@ func TestBrokenKeysOnRedis(t *testing.T) {
 		t.Errorf("%d units charged", n)
 	}
 }
+
+// Lua reads more texts as numbers than INCRBY takes: such a key is found before
+// the first write, so that nothing of its decision is charged and no other
+// decision of the call is disturbed.
+func TestNumbersAreReadAsRedisReadsThem(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servertest.Redis(t)
+	client := newClient(t, addr)
+	s := newStore(t, client, Options{KeyPrefix: prefix})
+	charge := func() error { _, err := s.Decide(t.Context(), three()); return err }
+	if err := charge(); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := client.Keys(t.Context(), prefix+"*:quota:*:c").Result()
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("%q, %v: want the one number of the quota", keys, err)
+	}
+	for _, text := range []string{"1e0", "1.0", "01", "0x1", " 1", "1 ", "+1", "-0", "1\n", "nan", "inf", ""} {
+		if err := client.Set(t.Context(), keys[0], text, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := charge(); !errors.Is(err, limit.ErrCounterBroken) {
+			t.Errorf("%q: error %v", text, err)
+		}
+		if got := client.Get(t.Context(), keys[0]).Val(); got != text {
+			t.Errorf("%q is now %q", text, got)
+		}
+	}
+	if err := client.Set(t.Context(), keys[0], "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n := used(t, s); n != 3 {
+		t.Errorf("%d units are charged, want the 3 of the first decision", n)
+	}
+}
