@@ -30,9 +30,11 @@
 //     are charged, and given back, what still counts: nothing of a window that has
 //     ended, of a bucket what has not been refilled since; and charged at most one
 //     capacity, so that an outage is not followed by another one made of denials.
-//   - Nothing is charged before its slot is on disk, and a slot's note is asked
-//     with a number that was never asked before. Whoever takes it back, how often,
-//     gives back once what was charged and bars what was not.
+//   - Nothing is charged with a note before its slot is on disk, and a slot's note
+//     is asked with a number that was never asked before. Whoever takes it back,
+//     how often, gives back once what was charged and bars what was not. Where the
+//     disk takes no slot, the charge has no note, and a kill loses its refund.
+//   - What a slot holds stays whole until what comes in its place is.
 //   - A hold moves once: its slot names the number of the record it becomes, and
 //     the journal tells whether it has that record.
 //   - A slot is not used again before its note has come to its end, or its

@@ -60,8 +60,9 @@ func (s *Settler) hold(counters []limit.Counter, back uint64) (Hold, limit.Note)
 		return h, limit.Note{}
 	}
 	if err := s.write(h, &note, counters, back); err != nil {
-		// What is there now may be whole: no other request may have the slot.
-		s.o.Log.Error("what a request is charged cannot be written to disk first; a kill would not give it back", "error", errors.Join(err, s.holds.free(h.slot)))
+		// What is there now may be whole. Its note will never be asked with.
+		_ = s.holds.free(h.slot)
+		s.complain.say("what a request is charged cannot be written to disk first; a kill would not give it back", "error", err)
 		return Hold{}, limit.Note{}
 	}
 	return h, note
@@ -72,6 +73,11 @@ func (s *Settler) write(h Hold, note *limit.Note, counters []limit.Counter, back
 	w := s.writers.Get().(*writer)
 	defer s.writers.Put(w)
 	return s.holds.write(h.slot, slotHeld, note.Number, w.held(note, counters, back))
+}
+
+// remember has a slot taken back by what it should hold, and could not be written.
+func (s *Settler) remember(slot int, number uint64, r record) {
+	s.open.add(openSlot{slot: slot, number: number, body: r.encode()})
 }
 
 // unsettled has the store take back what it may have charged without having
@@ -88,9 +94,11 @@ func (s *Settler) unsettled(h Hold, note limit.Note, counters []limit.Counter) {
 		}
 	}
 	if err := s.write(h, &note, counters, all); err != nil {
-		s.o.Log.Error("what may have been charged without an answer cannot be written to disk; less of it is given back", "error", err)
+		s.complain.say("what may have been charged without an answer cannot be written to disk; a kill would give less of it back", "error", err)
+		s.remember(h.slot, note.Number, heldRecord(&note, counters, all, nil))
+		return
 	}
-	s.open.add(h.slot)
+	s.open.add(openSlot{slot: h.slot})
 }
 
 // Keep ends a hold: what was charged stands.
@@ -99,7 +107,7 @@ func (s *Settler) Keep(h Hold) {
 		return
 	}
 	if err := s.holds.free(h.slot); err != nil {
-		s.o.Log.Error("a hold cannot be ended; the next start gives back what is to stand", "error", err)
+		s.complain.say("a hold cannot be ended; a kill would give back what is to stand", "error", err)
 	}
 }
 
@@ -108,23 +116,26 @@ func (s *Settler) Keep(h Hold) {
 // time. What it returned from survives a kill of the process.
 func (s *Settler) GiveBack(h Hold, at time.Time, counters []limit.Counter) {
 	r := newRecord(at, counters)
-	var err error
 	switch {
 	case h.slot == 0:
 		s.append(r.encode())
 	case len(r.Counters) == 0:
-		err = s.holds.free(h.slot)
+		s.Keep(h)
 	default:
-		err = s.move(h.slot, r.encode())
-	}
-	if err != nil {
-		s.o.Log.Error("a hold cannot be ended; what it holds is given back by the next start", "error", err)
+		if err := s.move(h.slot, r.encode()); err != nil {
+			s.complain.say("what a request gives back cannot be written to disk; a kill would give back all that is held", "error", err)
+			// The store can be asked by the note as well, and ends it.
+			u := s.holds.use(h.slot)
+			r.Note = u.note
+			s.remember(h.slot, u.number, r)
+		}
 	}
 }
 
 // move takes a slot's record into the journal. Its slot says first what number
 // the record gets there: whoever finds the slot after a kill knows by the
-// journal whether it came that far. At most one slot is moving at a time.
+// journal whether it came that far. At most one slot is moving at a time. An
+// error means that it stays where it is.
 func (s *Settler) move(slot int, record []byte) error {
 	b := append(make([]byte, headBytes, headBytes+len(record)), record...)
 	s.appending.Lock()
@@ -138,7 +149,15 @@ func (s *Settler) move(slot int, record []byte) error {
 		// The journal is closed: the next start moves it.
 		return s.holds.write(slot, slotOwed, 0, b)
 	}
-	return s.holds.free(slot)
+	s.end(slot) // where that cannot be written, the journal says that it has it
+	return nil
+}
+
+// end frees a slot.
+func (s *Settler) end(slot int) {
+	if err := s.holds.free(slot); err != nil {
+		s.complain.say("a hold that has come to its end is still on disk", "error", err)
+	}
 }
 
 // endHeld ends what an earlier process held when it died. What was on its way
@@ -147,27 +166,33 @@ func (s *Settler) move(slot int, record []byte) error {
 // requests has failed: whether it was charged the store says, once it can be
 // asked.
 func (s *Settler) endHeld() error {
-	err := s.holds.each(slotMoving, func(slot int, head slotHead, body []byte) error {
-		if s.spool.NextSeq() > head.number {
-			return s.holds.free(slot)
+	taken, err := s.holds.takenBefore()
+	for _, slot := range append(taken[slotMoving], taken[slotOwed]...) {
+		if err == nil {
+			err = s.goOn(slot)
 		}
-		return s.move(slot, body)
-	})
-	if err == nil {
-		err = s.holds.each(slotOwed, func(slot int, _ slotHead, body []byte) error { return s.move(slot, body) })
-	}
-	if err == nil {
-		err = s.holds.each(slotHeld, func(slot int, _ slotHead, _ []byte) error {
-			s.open.add(slot)
-			return nil
-		})
 	}
 	if err != nil {
 		return fmt.Errorf("end what was in flight: %w", err)
 	}
+	for _, slot := range taken[slotHeld] {
+		s.open.add(openSlot{slot: slot})
+	}
 	if n := s.open.len(); n > 0 {
 		s.o.Log.Info("requests were in flight when the process before ended; what they were charged is given back", "requests", n)
+	}
+	return nil
+}
+
+// goOn moves a slot's record into the journal, unless it is there.
+func (s *Settler) goOn(slot int) error {
+	head, body, ok, err := s.holds.read(slot)
+	if err != nil {
+		return err
+	}
+	if !ok || head.state == slotMoving && s.spool.NextSeq() > head.number {
+		s.end(slot)
 		return nil
 	}
-	return s.holds.clear()
+	return s.move(slot, body)
 }

@@ -332,7 +332,7 @@ func TestTornSlotsAreNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if open {
-				s.open.add(h.slot)
+				s.open.add(openSlot{slot: h.slot})
 			}
 		}
 		if err := s.takeBackRound(t.Context()); err != nil || s.Pending() != 0 {

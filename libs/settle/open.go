@@ -15,22 +15,30 @@ import (
 // they were charged.
 type openSlots struct {
 	mu    sync.Mutex
-	slots []int
+	slots []openSlot
 	n     int           // those that are being looked at included
 	more  chan struct{} // has one where slots were added
 }
 
+// openSlot is one of them. What it should hold is here where the disk did not
+// take it: a record, with the number of its note.
+type openSlot struct {
+	slot   int
+	number uint64
+	body   []byte
+}
+
 func newOpenSlots() *openSlots { return &openSlots{more: make(chan struct{}, 1)} }
 
-func (o *openSlots) add(slot int) {
+func (o *openSlots) add(slot openSlot) {
 	o.mu.Lock()
 	o.n++
 	o.mu.Unlock()
-	o.again([]int{slot})
+	o.again([]openSlot{slot})
 }
 
 // again takes slots back that are still open.
-func (o *openSlots) again(slots []int) {
+func (o *openSlots) again(slots []openSlot) {
 	if len(slots) == 0 {
 		return
 	}
@@ -44,7 +52,7 @@ func (o *openSlots) again(slots []int) {
 }
 
 // take returns all there are; each is done, or open again.
-func (o *openSlots) take() []int {
+func (o *openSlots) take() []openSlot {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	slots := o.slots
@@ -98,7 +106,7 @@ func (s *Settler) takeBackOpen(ctx context.Context) {
 // others, and returns why some are still open.
 func (s *Settler) takeBackRound(ctx context.Context) (cause error) {
 	slots := s.open.take()
-	var failed []int
+	var failed []openSlot
 	for len(slots) > 0 && len(failed) < failuresTried {
 		slot := slots[0]
 		slots = slots[1:]
@@ -113,18 +121,24 @@ func (s *Settler) takeBackRound(ctx context.Context) (cause error) {
 }
 
 // takeBack ends an open slot. An error means that it is to be tried again.
-func (s *Settler) takeBack(ctx context.Context, slot int) error {
-	head, body, ok, err := s.holds.read(slot)
-	if err != nil {
-		return err
+func (s *Settler) takeBack(ctx context.Context, o openSlot) error {
+	number, body := o.number, o.body
+	if body == nil {
+		head, held, ok, err := s.holds.read(o.slot)
+		if err != nil {
+			return err
+		}
+		if !ok { // torn: it was never asked for
+			s.end(o.slot)
+			return nil
+		}
+		number, body = head.number, held
 	}
-	if !ok { // torn in the middle of being written anew: nothing is known of it
-		return s.holds.free(slot)
-	}
-	note, counters, err := decodeHeld(head.number, body)
+	note, counters, err := decodeHeld(number, body)
 	if err != nil {
 		s.o.Log.Error("what a request in flight was charged cannot be read; it is not given back", "error", err)
-		return s.holds.free(slot)
+		s.end(o.slot)
+		return nil
 	}
 	left, err := s.o.Store.TakeBack(ctx, note, counters)
 	if err != nil {
@@ -135,8 +149,9 @@ func (s *Settler) takeBack(ctx context.Context, slot int) error {
 		for _, i := range left {
 			rest = append(rest, counters[i])
 		}
-		return s.move(slot, newRecord(note.At, rest).encode())
+		return s.move(o.slot, newRecord(note.At, rest).encode())
 	}
 	s.metrics.settled.Inc()
-	return s.holds.free(slot)
+	s.end(o.slot)
+	return nil
 }

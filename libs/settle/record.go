@@ -87,19 +87,26 @@ func newWriter() any {
 // held writes what a decision with a note may charge, as it is to come back,
 // behind room for a slot's head. The bytes are the writer's.
 func (w *writer) held(note *limit.Note, counters []limit.Counter, back uint64) []byte {
-	w.record = record{At: note.At.UnixMicro(), Note: note.Name, Counters: w.record.Counters[:0]}
-	for i := range counters {
-		if c := &counters[i]; back>>i&1 == 1 && takes(c) {
-			saved := limit.Save(c, note.At)
-			saved.Cost = -saved.Cost
-			w.record.Counters = append(w.record.Counters, saved)
-		}
-	}
+	w.record = heldRecord(note, counters, back, w.record.Counters[:0])
 	w.text.Reset()
 	w.text.Write(unused[:])
 	_ = w.json.Encode(&w.record) // strings, numbers and a time of this century
 	clear(w.record.Counters)
 	return w.text.Bytes()
+}
+
+// heldRecord is what a decision with a note may charge to the counters at the
+// places of back, as it is to come back. It takes over room for them.
+func heldRecord(note *limit.Note, counters []limit.Counter, back uint64, room []limit.Saved) record {
+	r := record{At: note.At.UnixMicro(), Note: note.Name, Counters: room}
+	for i := range counters {
+		if c := &counters[i]; back>>i&1 == 1 && takes(c) {
+			saved := limit.Save(c, note.At)
+			saved.Cost = -saved.Cost
+			r.Counters = append(r.Counters, saved)
+		}
+	}
+	return r
 }
 
 var errNoNote = errors.New("a slot names no note")

@@ -65,13 +65,14 @@ type Options struct {
 // Settler is a journal and what empties it. Append is safe for concurrent use;
 // Run may run once.
 type Settler struct {
-	o       Options
-	spool   *spool.Spool
-	state   *state
-	metrics metrics
-	holds   *holds
-	writers sync.Pool // of *writer
-	open    *openSlots
+	o        Options
+	spool    *spool.Spool
+	state    *state
+	metrics  metrics
+	holds    *holds
+	writers  sync.Pool // of *writer
+	open     *openSlots
+	complain complaints
 	// appending lets one record into the journal at a time: a hold that moves
 	// there says beforehand what number its record gets.
 	appending sync.Mutex
@@ -93,7 +94,7 @@ func Open(o Options) (*Settler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal of what passed uncounted: %w", err)
 	}
-	s := &Settler{o: o, spool: sp, writers: sync.Pool{New: newWriter}, open: newOpenSlots()}
+	s := &Settler{o: o, spool: sp, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: complaints{log: o.Log, now: o.Now}}
 	if s.state, err = loadState(o.Dir); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}
