@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,14 +23,15 @@ import (
 // modelLedger settles in the reference model, once for each number. Decisions it
 // asks of the stand's store.
 type modelLedger struct {
+	now   func() time.Time
 	model limit.Store
 	store limit.Store
 	mu    sync.Mutex
 	last  map[string]uint64
 }
 
-func (*modelLedger) Clock() time.Time { return noon }
-func (*modelLedger) Place(string) int { return 0 }
+func (l *modelLedger) Clock() time.Time { return l.now() }
+func (*modelLedger) Place(string) int   { return 0 }
 
 func (l *modelLedger) DecideNoted(ctx context.Context, counters []limit.Counter, note limit.Note) (limit.Decision, bool, error) {
 	d, err := l.store.Decide(ctx, counters)
@@ -82,8 +84,11 @@ type refunding struct {
 func newRefunding(t *testing.T, o standOptions) *refunding {
 	t.Helper()
 	o.trusted = []string{loopback}
-	model := limit.NewModel(func() time.Time { return noon })
-	s := &refunding{stand: newStand(t, o), ledger: &modelLedger{model: model, last: map[string]uint64{}}, dir: t.TempDir()}
+	if o.now == nil {
+		o.now = func() time.Time { return noon }
+	}
+	model := limit.NewModel(o.now)
+	s := &refunding{stand: newStand(t, o), ledger: &modelLedger{now: o.now, model: model, last: map[string]uint64{}}, dir: t.TempDir()}
 	s.store = s.use(model)
 	s.ledger.store = s.store
 	s.open()
@@ -94,7 +99,7 @@ func newRefunding(t *testing.T, o standOptions) *refunding {
 // open begins the journal's process.
 func (s *refunding) open() {
 	s.t.Helper()
-	debts, err := settle.Open(settle.Options{Dir: s.dir, SizeBytes: 1 << 20, Gateway: "gw", Store: s.ledger, Now: func() time.Time { return noon }})
+	debts, err := settle.Open(settle.Options{Dir: s.dir, SizeBytes: 1 << 20, Gateway: "gw", Store: s.ledger, Now: s.ledger.now})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -374,6 +379,41 @@ type discard struct{}
 func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
+
+// A call that took all of a bucket fails after others have used what was refilled
+// meanwhile: nothing of it comes back, and no more pass than the rule lets. One
+// that fails at once has all of it back.
+func TestBucketsGiveBackNothingTwice(t *testing.T) {
+	t.Parallel()
+	for _, algorithm := range []string{"gcra", "tokenBucket"} {
+		for _, late := range []time.Duration{0, 4 * time.Second} {
+			var clock atomic.Int64
+			clock.Store(noon.UnixMicro())
+			var s *refunding
+			s = newRefunding(t, standOptions{
+				now: func() time.Time { return time.UnixMicro(clock.Load()).UTC() },
+				handler: func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/demo/fails" {
+						return
+					}
+					clock.Add(late.Microseconds())
+					if a := s.get("/demo/x", acme...); (a.StatusCode == http.StatusOK) != (late > 0) {
+						t.Errorf("another %s later: %d", late, a.StatusCode)
+					}
+					w.WriteHeader(http.StatusServiceUnavailable)
+				},
+			})
+			s.putRule(ruleJSON("r", "tenant", "calls", `{"algorithm":"`+algorithm+`","limit":20,"window":"2s","burst":20}`, `,"cost":20,"refundOn":["503"]`))
+			if a := s.get("/demo/fails", acme...); a.StatusCode != http.StatusServiceUnavailable {
+				t.Fatalf("%d", a.StatusCode)
+			}
+			s.used()
+			if a := s.get("/demo/x", acme...); (a.StatusCode == http.StatusOK) == (late > 0) {
+				t.Errorf("%s, failed after %s: %d", algorithm, late, a.StatusCode)
+			}
+		}
+	}
+}
 
 // A denied request was charged nothing, and gives nothing back.
 func TestDeniedCallsGiveNothingBack(t *testing.T) {
