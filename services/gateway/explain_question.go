@@ -107,6 +107,9 @@ func (x *explainer) askedTarget(q question) (*service, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: path: %s", errQuestion, err)
 	}
+	if isOwn(path) {
+		return nil, "", fmt.Errorf("%w: path: %s is the gate's own, and no service's", errQuestion, path)
+	}
 	target := x.gate.routes.find(path)
 	if target == nil {
 		return nil, "", fmt.Errorf("%w: path: no service's prefix covers %s (404, and no decision)", errQuestion, path)

@@ -145,6 +145,7 @@ func TestExplainTakesTheKeysIdentity(t *testing.T) {
 		`{"tenantId":"acme"}`:                          "give path",
 		`{"service":"nowhere"}`:                        "give path",
 		`{"path":"/nowhere"}`:                          "no service's prefix",
+		`{"path":"/x/../.%73luice/v1/reservations"}`:   "path: /.sluice/v1/reservations is the gate's own",
 		`{"path":"demo"}`:                              "path:",
 		`{"path":"/demo/x","service":"demo"}`:          "service: must be left out",
 		`{"path":"/demo/x","cost":-1}`:                 "cost: must be a whole number of units from 0 to 2^53",
