@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -77,9 +76,8 @@ func (g *gate) rewrite(p *httputil.ProxyRequest) {
 	if path == "" {
 		path = "/"
 	}
-	setTarget(p.Out.URL, up, path)
 	// The query is the client's, byte by byte: nothing here decides by it.
-	p.Out.URL.RawQuery = p.In.URL.RawQuery
+	p.Out.URL = up.target(path, p.In.URL.RawQuery)
 	// The upstream's own name, so that TLS and name-based hosts work; what the
 	// client asked for is in X-Forwarded-Host.
 	p.Out.Host = ""
@@ -93,20 +91,6 @@ func (g *gate) rewrite(p *httputil.ProxyRequest) {
 	setIfAny(h, headerUser, x.who.user)
 	setIfAny(h, headerApplication, x.who.application)
 	setForwarded(p, x.trustedPeer)
-}
-
-// setTarget points u to path at the upstream. RawPath keeps the escapes of the
-// cleaned path (%2F stays %2F).
-func setTarget(u *url.URL, up *upstream, path string) {
-	u.Scheme, u.Host = up.scheme, up.host
-	escaped := up.base + path
-	u.RawPath = escaped
-	plain, err := url.PathUnescape(escaped)
-	if err != nil {
-		// Both parts were parsed before; a cleaned path always unescapes.
-		plain = escaped
-	}
-	u.Path = plain
 }
 
 func setIfAny(h http.Header, name, value string) {

@@ -12,7 +12,7 @@ import (
 // What is asked of the gate itself it answers.
 func (g *gate) match(x *exchange) bool {
 	escaped := x.r.URL.EscapedPath()
-	if escaped == "" && x.r.Method != http.MethodConnect {
+	if escaped == "" {
 		escaped = "/" // GET http://host means the root (RFC 9112, section 3.2.1)
 	}
 	path, err := route.CleanPath(escaped)

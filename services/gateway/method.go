@@ -4,7 +4,8 @@ import "net/http"
 
 // proxied refuses what asks for another kind of server. A tunnel (CONNECT)
 // would pass bytes that no rule sees, and OPTIONS * asks about a server as a
-// whole, while the gate is none: it stands before services, by path.
+// whole, while the gate is none: it stands before services, by path. What else
+// names no path could not be held against any rule.
 func (g *gate) proxied(x *exchange) bool {
 	switch {
 	case x.r.Method == http.MethodConnect:
@@ -13,6 +14,9 @@ func (g *gate) proxied(x *exchange) bool {
 		return g.refuse(x, refusedMethod, &problem{status: http.StatusMethodNotAllowed, title: "Method not allowed", detail: "The gate opens no tunnels (CONNECT)."})
 	case x.r.RequestURI == "*":
 		return g.refuse(x, refusedNoService, &problem{status: http.StatusNotFound, title: "No such service", detail: "The target * names no service; ask for a path."})
+	}
+	if detail := misaimed(x.r); detail != "" {
+		return g.refuse(x, refusedBadPath, &problem{status: http.StatusBadRequest, title: "Bad target", detail: detail})
 	}
 	return true
 }
