@@ -100,7 +100,7 @@ func (g *gate) plan(x *exchange) *cachePlan {
 	switch {
 	case cc.has("no-store"):
 		p.bypass = "request"
-	case x.r.ContentLength != 0, h.Get("Upgrade") != "", h.Get("If-Match") != "", h.Get("If-Unmodified-Since") != "",
+	case x.r.ContentLength != 0, h.Get(headerUpgrade) != "", h.Get("If-Match") != "", h.Get("If-Unmodified-Since") != "",
 		h.Get("Expect") != "":
 		p.bypass = "bypass"
 	case !g.cache.usable():

@@ -127,11 +127,11 @@ func TestStreamsFlow(t *testing.T) {
 func TestUpgradesPass(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, standOptions{handler: func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade") != "echo" {
+		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 			t.Errorf("upstream got %v", r.Header)
 		}
 		w.Header().Set("Connection", "Upgrade")
-		w.Header().Set("Upgrade", "echo")
+		w.Header().Set("Upgrade", "websocket")
 		w.WriteHeader(http.StatusSwitchingProtocols)
 		conn, buffered, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -150,7 +150,7 @@ func TestUpgradesPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprint(conn, "GET /demo/socket HTTP/1.1\r\nHost: gate\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	fmt.Fprint(conn, "GET /demo/socket HTTP/1.1\r\nHost: gate\r\nConnection: Upgrade\r\nUpgrade: WebSocket\r\n\r\n")
 	in := bufio.NewReader(conn)
 	res, err := http.ReadResponse(in, nil)
 	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
@@ -163,6 +163,45 @@ func TestUpgradesPass(t *testing.T) {
 	if e := s.event(); e.StatusCode != http.StatusSwitchingProtocols || res.Header.Get(headerDecisionID) != e.ID {
 		t.Errorf("event %+v", e)
 	}
+}
+
+// Another protocol would be a tunnel past all rules. Whatever a service makes of
+// the offer, it does not hear of it, and the client gets an ordinary answer.
+func TestUpgradesToOtherProtocolsAreIgnored(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{handler: func(w http.ResponseWriter, r *http.Request) {
+		if to := r.Header.Get("Upgrade"); to != "" {
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", to)
+			w.WriteHeader(http.StatusSwitchingProtocols)
+		}
+	}})
+	for name, fields := range map[string]string{
+		"h2c":                  "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n",
+		"settings not named":   "Connection: Upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n",
+		"in other letters":     "Connection: uPGRADE\r\nupgrade: H2C\r\n",
+		"offered before":       "Connection: Upgrade\r\nUpgrade: h2c, websocket\r\n",
+		"offered beside":       "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n",
+		"not named":            "Upgrade: h2c\r\n",
+		"of no characters":     "Connection: Upgrade\r\nUpgrade: \xff\r\n",
+		"another one":          "Connection: Upgrade\r\nUpgrade: TLS/1.0\r\n",
+		"a later WebSocket":    "Connection: Upgrade\r\nUpgrade: websocket/2\r\n",
+		"websocket, not named": "Upgrade: websocket\r\n",
+	} {
+		conn := dial(t, s, "GET /demo/x HTTP/1.1\r\nHost: gate\r\n"+fields+"\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		up := s.last().Header
+		if res.StatusCode != http.StatusOK || up["Upgrade"] != nil || up["Http2-Settings"] != nil || up["Connection"] != nil {
+			t.Errorf("%s: %d, the service got %v", name, res.StatusCode, up)
+		}
+		if e := s.event(); e.StatusCode != http.StatusOK {
+			t.Errorf("%s: event %+v", name, e)
+		}
+	}
+	s.mustBlameTheClient()
 }
 
 func TestUpstreamThatFailsIs502(t *testing.T) {

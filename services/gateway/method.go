@@ -1,11 +1,15 @@
 package gateway
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // proxied refuses what asks for another kind of server. A tunnel (CONNECT)
 // would pass bytes that no rule sees, and OPTIONS * asks about a server as a
 // whole, while the gate is none: it stands before services, by path. What else
-// names no path could not be held against any rule.
+// names no path could not be held against any rule. Upgrades that would be
+// tunnels as well are not refused but ignored, as any server may.
 func (g *gate) proxied(x *exchange) bool {
 	switch {
 	case x.r.Method == http.MethodConnect:
@@ -15,8 +19,25 @@ func (g *gate) proxied(x *exchange) bool {
 	case x.r.RequestURI == "*":
 		return g.refuse(x, refusedNoService, &problem{status: http.StatusNotFound, title: "No such service", detail: "The target * names no service; ask for a path."})
 	}
+	ignoreUpgrade(x.r.Header)
 	if detail := misaimed(x.r); detail != "" {
 		return g.refuse(x, refusedBadPath, &problem{status: http.StatusBadRequest, title: "Bad target", detail: detail})
 	}
 	return true
+}
+
+const (
+	headerUpgrade       = "Upgrade"
+	headerHTTP2Settings = "Http2-Settings" // canonical, as net/http has it
+	upgradeWebSocket    = "websocket"
+)
+
+// ignoreUpgrade takes off the offer to go on in another protocol than WebSocket
+// (RFC 9110, section 7.8: a server may ignore it). After Upgrade: h2c requests
+// would follow that no rule sees and no identity is taken out of.
+func ignoreUpgrade(h http.Header) {
+	delete(h, headerHTTP2Settings)
+	if offered := h[headerUpgrade]; len(offered) != 1 || !strings.EqualFold(offered[0], upgradeWebSocket) {
+		delete(h, headerUpgrade)
+	}
 }
