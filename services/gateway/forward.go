@@ -82,6 +82,7 @@ func (g *gate) rewrite(p *httputil.ProxyRequest) {
 	// client asked for is in X-Forwarded-Host.
 	p.Out.Host = ""
 
+	x.body.announce(p.Out, p.In.Trailer)
 	h := p.Out.Header
 	stripClientHeaders(h, x.trustedPeer)
 	if x.who.token != "" && !g.forwardToken {
@@ -148,7 +149,7 @@ var errUnaskedSwitch = errors.New("the service switched to a protocol that was n
 // nobody asked for: by then the call would have ended well, and been charged.
 func switchesAsAsked(res *http.Response) bool {
 	_, both := res.Body.(io.ReadWriteCloser)
-	return both && strings.EqualFold(res.Request.Header.Get("Upgrade"), res.Header.Get("Upgrade"))
+	return both && strings.EqualFold(res.Request.Header.Get(headerUpgrade), res.Header.Get(headerUpgrade))
 }
 
 // upstreamFailed answers for a round trip that failed: an upstream that took

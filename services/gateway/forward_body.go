@@ -15,11 +15,18 @@ type clientBody struct {
 	io.ReadCloser
 
 	broken atomic.Pointer[error]
+
+	// Trailers as they come from the client, and those that the service gets;
+	// nil without any.
+	arriving, leaving http.Header
 }
 
 // Read implements io.Reader.
 func (b *clientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.passTrailers()
+	}
 	// To be read after the end is the transport's doing, not the client's.
 	if err != nil && err != io.EOF && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		cause := err // err itself shall not escape for each read
