@@ -97,6 +97,7 @@ func endSubscriptionCommand(c *connection) *cobra.Command {
 				return fmt.Errorf("end subscription %q: %w", args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ended subscription %s\n", args[0])
+			fmt.Fprintln(cmd.ErrOrStderr(), "its rules are gone, the customer's keys are not: where no other rule limits them, they may call as often as they like; revoke them, or see sluice keys list")
 			return nil
 		},
 	}
