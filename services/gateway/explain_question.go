@@ -53,6 +53,8 @@ func (q *question) check() error {
 	switch _, err := http.NewRequest(q.Method, "/", nil); { //nolint:noctx // only asks whether it is a method
 	case err != nil, len(q.Method) > maxEventMethod:
 		found = append(found, fmt.Sprintf("method: must be a method of HTTP of at most %d characters, such as GET", maxEventMethod))
+	case miscased(q.Method):
+		found = append(found, "method: must be written "+strings.ToUpper(q.Method)+", since methods are case-sensitive")
 	case q.Method == http.MethodConnect:
 		found = append(found, "method: must not be CONNECT, which the gate answers 405")
 	}

@@ -152,6 +152,7 @@ func TestExplainTakesTheKeysIdentity(t *testing.T) {
 		`{"path":"/demo/x","cost":9007199254740993}`:   "cost: must be",
 		`{"path":"/demo/x","method":"G T"}`:            "method: must be a method of HTTP",
 		`{"path":"/demo/x","method":"CONNECT"}`:        "method: must not be CONNECT",
+		`{"path":"/demo/x","method":"get"}`:            "method: must be written GET",
 		`{"path":"/demo/x","userId":"a\tb"}`:           "userId: must be plain UTF-8",
 		`{"path":"/x","byToken":true,"apiKeyId":"k1"}`: "byToken: must not be together",
 		`{"path":"/demo/x","method":"","cost":-1,"tenantId":"` + strings.Repeat("a", 257) + `"}`: "tenantId: must have at most 256 bytes; cost: must be",

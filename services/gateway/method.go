@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"strings"
+	"unicode"
 )
 
 // proxied refuses what asks for another kind of server. A tunnel (CONNECT)
@@ -16,6 +17,8 @@ func (g *gate) proxied(x *exchange) bool {
 		// A 405 must name what is allowed (RFC 9110, section 15.5.6).
 		x.w.Header().Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE")
 		return g.refuse(x, refusedMethod, &problem{status: http.StatusMethodNotAllowed, title: "Method not allowed", detail: "The gate opens no tunnels (CONNECT)."})
+	case miscased(x.r.Method):
+		return g.refuse(x, refusedMethod, &problem{status: http.StatusBadRequest, title: "Bad method", detail: "Methods are case-sensitive: this one is written " + strings.ToUpper(x.r.Method) + "."})
 	case x.r.RequestURI == "*":
 		return g.refuse(x, refusedNoService, &problem{status: http.StatusNotFound, title: "No such service", detail: "The target * names no service; ask for a path."})
 	}
@@ -24,6 +27,21 @@ func (g *gate) proxied(x *exchange) bool {
 		return g.refuse(x, refusedBadPath, &problem{status: http.StatusBadRequest, title: "Bad target", detail: detail})
 	}
 	return true
+}
+
+// miscased reports a method of HTTP in other letters than capitals. It is another
+// method (RFC 9110, section 9.1), which no rule names; services that take it for
+// the one it looks like would be asked past the rules of that.
+func miscased(method string) bool {
+	if strings.IndexFunc(method, unicode.IsLower) < 0 {
+		return false
+	}
+	switch strings.ToUpper(method) {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodConnect, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
 }
 
 const (

@@ -29,6 +29,9 @@ func TestTunnelsAndServersAreNotOffered(t *testing.T) {
 	}{
 		"CONNECT /demo/x":      {http.StatusMethodNotAllowed, true},
 		"CONNECT example.com:": {http.StatusMethodNotAllowed, true},
+		"get /demo/x":          {http.StatusBadRequest, false},
+		"Post /demo/x":         {http.StatusBadRequest, false},
+		"connect /demo/x":      {http.StatusBadRequest, false},
 		"OPTIONS *":            {http.StatusNotFound, false},
 		"GET *":                {http.StatusNotFound, false},
 		"OPTIONS /demo/x":      {http.StatusOK, false},
@@ -59,5 +62,16 @@ func TestTunnelsAndServersAreNotOffered(t *testing.T) {
 	}
 	if e := s.event(); e.Method != http.MethodOptions || len(s.requests()) != 1 {
 		t.Errorf("event %+v, %d requests", e, len(s.requests()))
+	}
+}
+
+func TestMethodsInOtherLettersAreNotTheirs(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]bool{
+		"GET": false, "get": true, "gET": true, "Patch": true, "PROPFIND": false, "propfind": false, "m-search": false, "": false,
+	} {
+		if got := miscased(method); got != want {
+			t.Errorf("%q: %t", method, got)
+		}
 	}
 }

@@ -92,6 +92,8 @@ func (w *wish) check(g *gate, x *exchange) (found []string) {
 	switch _, err := http.NewRequest(w.Method, "/", nil); { //nolint:noctx // only asks whether it is a method
 	case err != nil, len(w.Method) > maxEventMethod:
 		add("method: must be a method of HTTP of at most %d characters, such as POST", maxEventMethod)
+	case miscased(w.Method):
+		add("method: must be written %s, since methods are case-sensitive", strings.ToUpper(w.Method))
 	case w.Method == http.MethodConnect:
 		add("method: must not be CONNECT, which no service has")
 	}
