@@ -32,5 +32,6 @@
 //
 // Fed by the issuers' JWKS endpoints; feeds the gateway's identify stage.
 // ErrMalformed and ErrUnknownIssuer say that a bearer token is not meant for
-// this gate; it may be the upstream's own.
+// this gate; it may be the upstream's own. A token that names a configured
+// issuer in whatever form is never refused with one of these.
 package jwt

@@ -7,8 +7,14 @@ type Reason uint8
 // The reasons, in the order they are looked for: a token that has several is
 // refused for the first.
 const (
-	// ErrMalformed: not three segments of base64url JSON, or over 16 KiB.
-	ErrMalformed Reason = iota
+	// ErrTooLong: the token names a configured issuer, and has over 16 KiB.
+	ErrTooLong Reason = iota
+	// ErrMalformed: no JWT, so nobody's that is known here.
+	ErrMalformed
+	// ErrBadForm: the token names a configured issuer, and is not what RFC 7515
+	// and 7519 make of a token: three segments of base64url in its one spelling,
+	// with a kid that is a string.
+	ErrBadForm
 	// ErrUnknownIssuer: the token's iss is none of the configured issuers.
 	ErrUnknownIssuer
 	// ErrCritical: the token demands extensions ("crit", RFC 7515, 4.1.11);
@@ -39,7 +45,9 @@ const (
 )
 
 var reasonTexts = [reasons]string{
+	ErrTooLong:       "token over 16 KiB",
 	ErrMalformed:     "malformed token",
+	ErrBadForm:       "badly formed token",
 	ErrUnknownIssuer: "unknown issuer",
 	ErrCritical:      "unsupported critical header",
 	ErrAlgorithm:     "algorithm not allowed",
@@ -55,7 +63,9 @@ var reasonTexts = [reasons]string{
 
 // reasonLabels are the values of the metric's label result.
 var reasonLabels = [reasons]string{
+	ErrTooLong:       "too_long",
 	ErrMalformed:     "malformed",
+	ErrBadForm:       "bad_form",
 	ErrUnknownIssuer: "unknown_issuer",
 	ErrCritical:      "critical_header",
 	ErrAlgorithm:     "algorithm",

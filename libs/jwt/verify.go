@@ -10,7 +10,8 @@ import (
 	gojwt "github.com/golang-jwt/jwt/v5"
 )
 
-// maxTokenBytes bounds what is decoded before anything is known of a token.
+// maxTokenBytes bounds what is decoded, but for its issuer, before anything is
+// known of a token.
 const maxTokenBytes = 16 << 10
 
 // Verify returns the identity a token proves, or why it is refused: a Reason,
@@ -19,8 +20,9 @@ const maxTokenBytes = 16 << 10
 // to the client.
 func (v *Verifier) Verify(token string) (Identity, error) {
 	if len(token) > maxTokenBytes {
-		v.metrics.refuse(ErrMalformed)
-		return Identity{}, ErrMalformed
+		reason := v.unread(token, ErrTooLong)
+		v.metrics.refuse(reason)
+		return Identity{}, reason
 	}
 	now := v.now()
 	var hash [sha256.Size]byte
@@ -77,13 +79,13 @@ func (v *Verifier) judge(token string, now time.Time) (*cached, error) {
 func (v *Verifier) authenticate(token string, claims gojwt.MapClaims) (*source, *keySet, error) {
 	// Go's base64 skips line breaks; then one token would have many spellings.
 	if strings.ContainsAny(token, "\r\n") {
-		return nil, nil, ErrMalformed
+		return nil, nil, v.unread(token, ErrBadForm)
 	}
 	parsed, _, err := v.parser.ParseUnverified(token, claims)
 	// An algorithm the library does not know comes as unverifiable; whether
 	// the token is meant for us is settled first.
 	if err != nil && !errors.Is(err, gojwt.ErrTokenUnverifiable) {
-		return nil, nil, ErrMalformed
+		return nil, nil, v.unread(token, ErrBadForm)
 	}
 	issuer, err := claims.GetIssuer()
 	if err != nil {
@@ -120,7 +122,7 @@ func (s *source) checkHeader(header map[string]any) (kid string, err error) {
 	}
 	value, found := header["kid"]
 	if kid, ok = value.(string); found && !ok {
-		return "", ErrMalformed
+		return "", ErrBadForm
 	}
 	return kid, nil
 }

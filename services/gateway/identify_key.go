@@ -58,20 +58,23 @@ func presentedKey(h http.Header) (key, bad string) {
 	return key, ""
 }
 
+const bearerScheme = "Bearer"
+
 // bearer returns the token of an Authorization value, empty where the scheme
-// is another one.
+// is another one. A tab for the space is wrong (RFC 9110, section 11.4), but
+// some services read it as one: a token must not pass unseen for it.
 func bearer(value string) string {
-	const scheme = "bearer "
-	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) {
+	after := len(bearerScheme)
+	if len(value) <= after || !strings.EqualFold(value[:after], bearerScheme) || value[after] != ' ' && value[after] != '\t' {
 		return ""
 	}
-	return strings.TrimSpace(value[len(scheme):])
+	return strings.TrimSpace(value[after:])
 }
 
 // ourBearer returns the token of an Authorization value when it is one of our
 // keys by its looks, else "".
 func ourBearer(value string) string {
-	if token := bearer(value); strings.HasPrefix(token, keyPrefix) {
+	if token := bearer(value); strings.HasPrefix(token, keyPrefix) && value[len(bearerScheme)] == ' ' {
 		return token
 	}
 	return ""

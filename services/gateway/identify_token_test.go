@@ -65,6 +65,7 @@ func TestWhoseWordCounts(t *testing.T) {
 			"token beside another scheme":   {fromToken, []string{"Authorization", "Basic dXNlcjpwYXNz", "Authorization", good}},
 			"token beside a foreign one":    {fromToken, []string{"Authorization", foreign, "Authorization", good}},
 			"token in another case":         {fromToken, []string{"Authorization", "bEARER  " + good[len("Bearer "):]}},
+			"token after a tab":             {fromToken, []string{"Authorization", "Bearer\t" + good[len("Bearer "):]}},
 			"foreign token and headers":     {byPeer, append([]string{"Authorization", foreign}, headers...)},
 			"no token at all and headers":   {byPeer, append([]string{"Authorization", "Bearer opaque"}, headers...)},
 			"key beside a token that fails": {fromKey, []string{"X-Api-Key", secret, "Authorization", good + "x"}},
@@ -139,6 +140,9 @@ func TestForgedTokensAreRefused(t *testing.T) {
 		"HMAC with the public x":  {sign(t, login.key, map[string]any{"alg": "HS256", "kid": "k1"}, login.claims(nil)), "algorithm not allowed"},
 		"a key it brings along":   {sign(t, strange, map[string]any{"alg": "EdDSA", "kid": "k9", "jwk": map[string]any{"kty": "OKP"}}, login.claims(nil)), "unknown key"},
 		"critical extension":      {sign(t, login.key, map[string]any{"alg": "EdDSA", "kid": "k1", "crit": []string{"b64"}}, login.claims(nil)), "critical"},
+		"kid that is no string":   {sign(t, login.key, map[string]any{"alg": "EdDSA", "kid": 1}, login.claims(nil)), "badly formed token"},
+		"padding":                 {login.token(t, nil) + "==", "badly formed token"},
+		"too long":                {login.token(t, map[string]any{"note": strings.Repeat("a", 16<<10)}), "token over 16 KiB"},
 		"expired":                 {login.token(t, map[string]any{"exp": noon.Unix() - 31}), "token expired"},
 		"without an end":          {login.token(t, map[string]any{"exp": nil}), "missing claim: exp"},
 		"not yet":                 {login.token(t, map[string]any{"nbf": noon.Unix() + 31}), "not yet valid"},
@@ -164,7 +168,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	if all := s.events(); len(all) != 0 {
 		t.Errorf("events of no decisions: %+v", all)
 	}
-	if got := testutil.ToFloat64(s.gate.metrics.refused[refusedToken]); got != 13 {
+	if got := testutil.ToFloat64(s.gate.metrics.refused[refusedToken]); got != 16 {
 		t.Errorf("%v refusals are counted", got)
 	}
 	two := s.get("/demo/x", "Authorization", "Bearer "+login.token(t, nil), "Authorization", "Bearer "+login.token(t, map[string]any{"sub": "u2"}))
@@ -179,7 +183,7 @@ func TestTokensOfOthersGoToTheService(t *testing.T) {
 	s, login := tokenStand(t, standOptions{identity: IdentityConfig{JWT: JWTConfig{ForwardToken: false}}})
 	other := newIssuer(t, "https://elsewhere.test/")
 	for _, value := range []string{
-		"Bearer " + other.token(t, nil), "Bearer opaque", "Bearer a.b.c", "Bearer " + strings.Repeat("a", 20<<10), "Basic dXNlcjpwYXNz",
+		"Bearer " + other.token(t, nil), "Bearer " + other.token(t, map[string]any{"note": strings.Repeat("a", 16<<10)}), "Bearer opaque", "Bearer a.b.c", "Bearer " + strings.Repeat("a", 20<<10), "Basic dXNlcjpwYXNz",
 		"Bearer " + base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + ".e30.",
 	} {
 		if a := s.get("/demo/x", "Authorization", value); a.StatusCode != http.StatusOK {
