@@ -26,11 +26,17 @@ func (k kind[T]) applyCommand(c *connection) *cobra.Command {
 		Short: "Make the " + k.noun + "s what files say, and print what changes",
 		Long: "Make the " + k.noun + "s what files say.\n\n" +
 			"Files are YAML (several documents) or JSON; each document is " + k.one() + " or a list of them. All are checked before\n" +
-			"anything is written. Printed for each: + create, ~ update with the fields that change, = unchanged, - delete (--prune).",
+			"anything is written, but for what only the control plane knows, such as its clock or whose prefix it is: a " + k.noun + " that it\n" +
+			"refuses ends the command, and those printed before it are written. Printed for each: + create, ~ update with the fields that change, = unchanged, - delete (--prune).",
 		Example: "  sluice " + k.noun + "s apply -f " + k.noun + "s/ --dry-run\n" +
 			"  sluice " + k.noun + "s apply -f " + k.noun + "s.yaml --prune\n" +
 			"  cat more.yaml | sluice " + k.noun + "s apply -f -",
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("files are given with -f: did you mean -f %s?", strings.Join(args, " -f "))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return k.apply(cmd.Context(), c, flags, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -54,6 +60,9 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 	}
 	if len(want) == 0 && flags.prune && !flags.allowEmpty {
 		return fmt.Errorf("no %s in %s: --prune would delete all there are; give --allow-empty if that is meant", k.noun, strings.Join(flags.files, ", "))
+	}
+	if len(want) == 0 {
+		fmt.Fprintf(warnings, "there is no %s in %s\n", k.noun, strings.Join(flags.files, ", "))
 	}
 	have, err := all[T](ctx, c, k.path, url.Values{}, 0)
 	if err != nil {

@@ -96,6 +96,7 @@ func TestConnectionMistakesAreNamed(t *testing.T) {
 		"usage --decision ALLOWED --token t":                         `--decision must be one of ALLOW, DENY, SHADOW, COMMIT, RELEASE, EXPIRE, not "ALLOWED"`,
 		"usage --from yesterday --token t":                           "--from must be RFC 3339, such as 2026-07-23T00:00:00Z",
 		"usage --to 2026-07-23 --token t":                            "--to must be RFC 3339",
+		"rules apply rules.yaml":                                     "files are given with -f: did you mean -f rules.yaml?",
 		"rules aply":                                                 `unknown command "aply" for sluice rules: did you mean apply?`,
 		"rules aply -f x.yaml --prune":                               "did you mean apply?",
 		"services lisst":                                             "did you mean list?",
