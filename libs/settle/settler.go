@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,6 +77,7 @@ type Settler struct {
 	// appending lets one record into the journal at a time: a hold that moves
 	// there says beforehand what number its record gets.
 	appending sync.Mutex
+	done      atomic.Uint64 // the mark that all is settled up to
 }
 
 // Open opens or begins the journal in its folder. Close it after Run returned.
@@ -100,6 +102,9 @@ func Open(o Options) (*Settler, error) {
 	}
 	if err := s.state.start(o.Now()); err != nil {
 		return nil, errors.Join(err, sp.Close())
+	}
+	if sp.Stats().Pending == 0 {
+		s.done.Store(sp.NextSeq())
 	}
 	if s.holds, err = openHolds(o.Dir, o.Gateway+"/"+s.state.ID, s.state.Notes); err != nil {
 		return nil, errors.Join(err, sp.Close())
@@ -132,6 +137,14 @@ func (s *Settler) append(b []byte) {
 
 // Pending is how many requests are not charged or given back yet.
 func (s *Settler) Pending() uint64 { return s.spool.Stats().Pending + uint64(s.open.len()) }
+
+// Mark is the end of the journal as it stands. Settled reports whether all that
+// was in it at a mark is charged or given back, or dropped; what an earlier
+// process left is behind the first Mark.
+func (s *Settler) Mark() uint64 { return s.spool.NextSeq() }
+
+// Settled says so of a Mark of this process.
+func (s *Settler) Settled(mark uint64) bool { return s.done.Load() >= mark }
 
 // Close closes the journal. What is pending is charged by the next process, and
 // what is still held is given back by it.
@@ -205,6 +218,7 @@ func (s *Settler) stretch(ctx context.Context) (int, error) {
 	}
 	s.spool.Advance(mark)
 	s.state.Done = end
+	s.done.Store(end)
 	return len(records), s.state.save()
 }
 

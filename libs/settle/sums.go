@@ -117,7 +117,8 @@ func (s *sums) counters() []limit.Counter {
 	return all
 }
 
-// owed is how many units of a bucket have not been refilled since they passed.
+// owed is how many units of a bucket have not been refilled since they passed. A
+// unit that is refilled in part is owed whole: it may not pass once more.
 func (t *sum) owed(now int64) int64 {
 	c := &t.counter
 	full := int64(0) // when it would be full again, µs
@@ -126,5 +127,9 @@ func (t *sum) owed(now int64) int64 {
 			full = max(full, u.at) + took
 		}
 	}
-	return limit.Refilled(c.Limit, c.Window, time.Duration(full-now)*time.Microsecond)
+	units := limit.Refilled(c.Limit, c.Window, time.Duration(full-now)*time.Microsecond)
+	if took, _, ok := limit.Emission(c.Limit, c.Window, units); ok && took < full-now {
+		units++
+	}
+	return units
 }
