@@ -8,6 +8,10 @@
 // members are ordered by id, and Place gives this one's rank among them: enough
 // to share out a limit so that the shares sum up to it.
 //
+// A beat also says whether its gateway owes the counters what it let pass by its
+// shares; a change is told at once. While a live member owes (Owed), the counters
+// seem to have more left than they have.
+//
 // # Invariants
 //
 //   - A gateway counts itself always, and at once.

@@ -23,6 +23,9 @@ type Options struct {
 	// reach it, asked at each beat; nil leaves it out.
 	ID      string
 	Address func() string
+	// Owes says whether this gateway has let pass what the counters do not know
+	// of yet; nil is never. It is asked each 50 ms, and must not block.
+	Owes func() bool
 	// Every is the time between beats; 0 is gateways.Every.
 	Every      time.Duration
 	Registerer prometheus.Registerer
@@ -36,7 +39,9 @@ type Fleet struct {
 	o     Options
 	topic string
 	set   *set
-	seq   int64 // of Run's goroutine
+	// Of Run's goroutine: the last beat's number, and whether this gateway owes.
+	seq  int64
+	owes bool
 }
 
 // New returns a fleet that knows of this gateway alone; Run lets it learn.
@@ -46,6 +51,9 @@ func New(o Options) (*Fleet, error) {
 	}
 	if o.Every <= 0 {
 		o.Every = gateways.Every
+	}
+	if o.Owes == nil {
+		o.Owes = func() bool { return false }
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -79,6 +87,9 @@ func RegisterMetrics(reg prometheus.Registerer) {
 
 // Place is where this gateway stands among those that live.
 func (f *Fleet) Place() Place { return *f.set.place.Load() }
+
+// Owed reports whether another gateway that lives has said that it owes.
+func (f *Fleet) Owed() bool { return f.set.owed.Load() }
 
 // Live lists the gateways that live, sorted, this one among them.
 func (f *Fleet) Live() []string { return f.set.live() }
@@ -134,16 +145,25 @@ func (f *Fleet) session(ctx context.Context, started time.Time) error {
 	return err
 }
 
+// lookEvery is how often it is asked whether this gateway owes.
+const lookEvery = 50 * time.Millisecond
+
 func (f *Fleet) beat(ctx context.Context, client *kgo.Client, started time.Time) error {
-	ticker := time.NewTicker(f.o.Every)
+	ticker, look := time.NewTicker(f.o.Every), time.NewTicker(lookEvery)
 	defer ticker.Stop()
+	defer look.Stop()
 	began := f.o.Now()
 	for {
 		client.Produce(ctx, f.record(started, false), nil) // heard, or not
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
+		for told, due := f.owes, false; !due; due = due || f.owes != told {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+				due = true
+			case <-look.C:
+			}
+			f.owes = f.o.Owes()
 		}
 		f.set.age()
 		if f.set.silence(began) > gateways.GoneAfter*2 {
@@ -186,7 +206,7 @@ func (f *Fleet) leave(ctx context.Context, client *kgo.Client, started time.Time
 
 func (f *Fleet) record(started time.Time, leaving bool) *kgo.Record {
 	f.seq++
-	b := gateways.Beat{ID: f.o.ID, Started: started, Seq: f.seq, Leaving: leaving}
+	b := gateways.Beat{ID: f.o.ID, Started: started, Seq: f.seq, Leaving: leaving, Owes: f.owes}
 	if f.o.Address != nil {
 		b.Address = f.o.Address()
 	}

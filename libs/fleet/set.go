@@ -29,6 +29,7 @@ type member struct {
 	address string
 	seen    time.Time // by our own clock
 	left    bool
+	owes    bool
 }
 
 // set is who lives, as far as beats tell.
@@ -37,6 +38,7 @@ type set struct {
 	now  func() time.Time
 
 	place atomic.Pointer[Place]
+	owed  atomic.Bool // by another that lives
 
 	mu      sync.Mutex
 	members map[string]member
@@ -65,7 +67,7 @@ func (s *set) apply(b gateways.Beat) {
 	}
 	s.heard = now
 	if known, ok := s.members[b.ID]; !ok || !b.Started.Before(known.started) {
-		s.members[b.ID] = member{started: b.Started, address: b.Address, seen: now, left: b.Leaving}
+		s.members[b.ID] = member{started: b.Started, address: b.Address, seen: now, left: b.Leaving, owes: b.Owes}
 	}
 	s.count()
 }
@@ -83,20 +85,24 @@ func (s *set) age() {
 	s.count()
 }
 
-// count publishes the place; the lock is held.
+// count publishes the place, and whether others owe; the lock is held.
 func (s *set) count() {
-	p := Place{Live: 1}
+	p, owed := Place{Live: 1}, false
 	for id, m := range s.members {
 		if id == s.self || m.left || s.heard.Sub(m.seen) > gateways.GoneAfter {
 			continue
 		}
 		p.Live++
+		owed = owed || m.owes
 		if id < s.self {
 			p.Rank++
 		}
 	}
 	if p != *s.place.Load() {
 		s.place.Store(&p)
+	}
+	if owed != s.owed.Load() {
+		s.owed.Store(owed)
 	}
 }
 

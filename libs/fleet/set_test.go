@@ -100,3 +100,29 @@ func TestSharesSumUp(t *testing.T) {
 		}
 	}
 }
+
+// Another member's debt is known until it is settled, or the member gone.
+func TestDebtsOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld("b")
+	owes := func(id string, owes bool) { w.apply(gateways.Beat{ID: id, Started: born, Seq: 1, Owes: owes}) }
+	want := func(when string, want bool) {
+		t.Helper()
+		if w.owed.Load() != want {
+			t.Errorf("owed is %t %s", !want, when)
+		}
+	}
+	owes("b", true)
+	want("by ourselves alone", false)
+	owes("a", true)
+	want("by another", true)
+	owes("a", false)
+	want("when it is settled", false)
+	owes("c", true)
+	for range 4 {
+		w.at = w.at.Add(gateways.Every)
+		owes("b", true)
+	}
+	w.age()
+	want("by one that is gone", false)
+}
