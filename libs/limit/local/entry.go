@@ -9,6 +9,10 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
+// soon is when to ask again where the store, once it is back, may let pass what
+// is above this gateway's share.
+const soon = 5 * time.Second
+
 // entry is what is known of a counter and what is left of this gateway's share.
 // Times are µs since the epoch.
 type entry struct {
@@ -19,19 +23,34 @@ type entry struct {
 
 	// begun: a share is being spent. left of it are units, below zero after an
 	// overdraft; end is when it ends, 0 never; anchor when a bucket was refilled.
-	// whole is the limit that a window's or quota's share was made by.
-	begun                    bool
-	left, end, anchor, whole int64
+	// whole is the limit that a window's or quota's share was made by; since is
+	// when the share began.
+	begun                           bool
+	left, end, anchor, whole, since int64
 }
 
 // over reports a share whose window has ended.
 func (e *entry) over(now int64) bool { return e.begun && e.end != 0 && now >= e.end }
 
-// bring makes the share that of now: begins it, or begins the next.
-func (e *entry) bring(c *limit.Counter, at time.Time, place fleet.Place) {
+// spent reports whether the store itself has said that less is left than is
+// asked for: its return will not help.
+func (e *entry) spent(c *limit.Counter, now int64) bool {
+	least := c.Cost
+	if c.Overdraws() {
+		least = 1
+	}
+	return e.known && (e.until == 0 || now < e.until) && e.remaining < least
+}
+
+// bring makes the share that of now: begins it, or begins the next. A bucket
+// that nothing is known of is full, or was empty at a time.
+func (e *entry) bring(c *limit.Counter, at time.Time, place fleet.Place, empty time.Time) {
 	now := at.UnixMicro()
 	if !e.begun || e.over(now) {
 		e.begin(c, at, place)
+		if c.Algorithm.Bucket() && !e.known && !empty.IsZero() {
+			e.left, e.anchor = 0, empty.UnixMicro()
+		}
 	}
 	if c.Algorithm.Bucket() {
 		e.refill(c, now, place)
@@ -80,7 +99,7 @@ func (e *entry) begin(c *limit.Counter, at time.Time, place fleet.Place) {
 	case c.Wallet():
 		whole = 0
 	}
-	e.begun, e.left, e.end, e.anchor = true, place.Share(max(0, whole)), 0, now
+	e.begun, e.left, e.end, e.anchor, e.since = true, place.Share(max(0, whole)), 0, now, now
 	switch {
 	case c.Algorithm.Bucket():
 		if known {
@@ -131,8 +150,9 @@ func takes(units, each, limit uint64) int64 {
 	return int64(min(q, math.MaxInt64))
 }
 
-// times fills Reset and RetryAfter; one second where only a new share, of more
-// or fewer gateways, would help.
+// times fills Reset and RetryAfter: not what the share alone would have it wait
+// for where the store may let pass more, and one second where only a new share,
+// of more or fewer gateways, would help.
 func (e *entry) times(c *limit.Counter, st *limit.State, now int64, place fleet.Place) {
 	switch {
 	case c.Algorithm.Bucket() && c.Limit > 0:
@@ -155,5 +175,7 @@ func (e *entry) times(c *limit.Counter, st *limit.State, now int64, place fleet.
 		st.RetryAfter = 0
 	case st.RetryAfter <= 0:
 		st.RetryAfter = time.Second
+	case !e.spent(c, now):
+		st.RetryAfter = min(st.RetryAfter, soon)
 	}
 }

@@ -18,6 +18,9 @@ const shards = 64
 type Options struct {
 	// Place says how many gateways live and which this is; nil is alone.
 	Place func() fleet.Place
+	// Reached says whether this process has ever reached the store; nil is that it
+	// has.
+	Reached func() bool
 	// Counters is the most that are remembered, about 150 B each; 0 is
 	// DefaultCounters.
 	Counters int
@@ -27,10 +30,12 @@ type Options struct {
 
 // Limiter is safe for concurrent use.
 type Limiter struct {
-	place func() fleet.Place
-	now   func() time.Time
-	most  int // a shard
-	seed  maphash.Seed
+	place   func() fleet.Place
+	reached func() bool
+	now     func() time.Time
+	born    time.Time
+	most    int // a shard
+	seed    maphash.Seed
 
 	// deciding makes decisions all or nothing; Observe does not take it.
 	deciding sync.Mutex
@@ -47,13 +52,19 @@ func New(o Options) *Limiter {
 	if o.Place == nil {
 		o.Place = func() fleet.Place { return fleet.Place{Live: 1} }
 	}
+	if o.Reached == nil {
+		o.Reached = func() bool { return true }
+	}
 	if o.Counters <= 0 {
 		o.Counters = DefaultCounters
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	l := &Limiter{place: o.Place, now: o.Now, most: max(1, o.Counters/shards), seed: maphash.MakeSeed()}
+	l := &Limiter{
+		place: o.Place, reached: o.Reached, now: o.Now, born: o.Now(),
+		most: max(1, o.Counters/shards), seed: maphash.MakeSeed(),
+	}
 	for i := range l.shards {
 		l.shards[i].entries = map[string]*entry{}
 	}
@@ -114,6 +125,25 @@ func (l *Limiter) Decide(counters []limit.Counter) limit.Decision {
 	return d
 }
 
+// GiveBack gives the shares back what a decision that passed has charged them,
+// as if it had not been asked for. Of a share that has ended meanwhile nothing is
+// left to give back to.
+func (l *Limiter) GiveBack(counters []limit.Counter, d *limit.Decision) {
+	now := l.now().UnixMicro()
+	for i := range counters {
+		c := &counters[i]
+		if c.Unlimited || c.Apart() || c.Cost == 0 {
+			continue
+		}
+		sh := l.shard(d.States[i].Key)
+		sh.mu.Lock()
+		if e := sh.entries[d.States[i].Key]; e != nil && e.begun && !e.over(now) && e.since <= d.Now.UnixMicro() {
+			e.left += c.Cost
+		}
+		sh.mu.Unlock()
+	}
+}
+
 // judge says whether the i-th counter's share holds its cost, beside what those
 // before it with the same key are about to take.
 func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, now time.Time, place fleet.Place) limit.State {
@@ -130,7 +160,14 @@ func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, n
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.entry(st.Key, l.most, now.UnixMicro())
-	e.bring(c, now, place)
+	if l.blind(e, c, now) {
+		if st.Allowed = c.Cost <= 0; !st.Allowed {
+			st.RetryAfter = soon
+		}
+		st.Never = !st.Allowed && c.Capacity() == 0
+		return st
+	}
+	e.bring(c, now, place, l.empty())
 	left := e.left
 	for j := range i {
 		if before[j].Key == st.Key && !counters[j].Unlimited && !counters[j].Apart() {
@@ -149,10 +186,19 @@ func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, n
 		st.Allowed = c.Cost <= left
 	}
 	if !st.Allowed {
-		st.Never = c.Capacity() == 0 || c.Cost > c.Capacity() && !c.Overdraws() || c.Wallet()
+		st.Never = c.Capacity() == 0 || c.Cost > c.Capacity() && !c.Overdraws() || c.Wallet() && e.spent(c, now.UnixMicro())
 	}
 	e.times(c, &st, now.UnixMicro(), place)
 	return st
+}
+
+// empty is since when buckets are to have refilled that nothing is known of: a
+// process that never reached the store may follow one that emptied them.
+func (l *Limiter) empty() (since time.Time) {
+	if !l.reached() {
+		since = l.born
+	}
+	return since
 }
 
 func (l *Limiter) shard(key string) *shard {

@@ -254,3 +254,96 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Errorf("%d counters are held", n)
 	}
 }
+
+// A process that never reached the store gives out nothing of what began before
+// it, since one before it may have; and of a bucket what has refilled since.
+func TestNothingIsGivenOutTwiceByTheNextProcess(t *testing.T) {
+	t.Parallel()
+	for _, c := range every() {
+		at := time.Date(2026, 7, 31, 23, 59, 30, 0, time.UTC)
+		reached := false
+		l := local.New(local.Options{Now: func() time.Time { return at }, Reached: func() bool { return reached }})
+		pass := func() (n int64) {
+			for l.Decide([]limit.Counter{c}).Allowed {
+				n++
+			}
+			return n
+		}
+		d := l.Decide([]limit.Counter{c})
+		if st := d.States[0]; d.Allowed || st.Never || st.RetryAfter <= 0 || l.Blind(&c) == c.Algorithm.Bucket() {
+			t.Errorf("%s: %+v, blind %t", c.Algorithm, st, l.Blind(&c))
+		}
+		at = at.Add(time.Minute) // into the next month, and the next window
+		want := int64(10)
+		if c.Wallet() {
+			want = 0
+		}
+		if n := pass(); n != want {
+			t.Errorf("%s: %d passed of what began since, want %d", c.Algorithm, n, want)
+		}
+		reached = true
+		l = local.New(local.Options{Now: func() time.Time { return at }, Reached: func() bool { return reached }})
+		if n := pass(); n != want {
+			t.Errorf("%s: %d passed of what was never seen, want %d", c.Algorithm, n, want)
+		}
+	}
+}
+
+// What the store says when it is there after all counts, also of a wallet that
+// nothing could be said of before.
+func TestBlindnessEnds(t *testing.T) {
+	t.Parallel()
+	for _, c := range every() {
+		h := newHouses(1)
+		h.hammer(c)
+		if c.Wallet() {
+			if h.observe(c, 4, 0); h.hammer(c)[0] != 4 {
+				t.Error("what the store said of a wallet is forgotten")
+			}
+		}
+	}
+}
+
+// A share that is spent is worth asking again soon, since the store may be back;
+// not where the store itself had nothing left.
+func TestSpentShareAsksToComeBackSoon(t *testing.T) {
+	t.Parallel()
+	quota := every()[4]
+	for remaining, long := range map[int64]bool{8: false, 0: true} {
+		h := newHouses(2)
+		h.observe(quota, remaining, 0)
+		h.hammer(quota)
+		st := h.all[0].Decide([]limit.Counter{quota}).States[0]
+		if (st.RetryAfter > time.Minute) != long || st.RetryAfter <= 0 {
+			t.Errorf("%d were left: again in %s", remaining, st.RetryAfter)
+		}
+	}
+}
+
+// What is given back can be had again, once; and nothing of it in a later window.
+func TestGivenBackSharesAreWhole(t *testing.T) {
+	t.Parallel()
+	for _, c := range every() {
+		h := newHouses(1)
+		h.observe(c, 10, time.Minute)
+		l := h.all[0]
+		c.Cost = 4
+		d := l.Decide([]limit.Counter{c})
+		l.GiveBack([]limit.Counter{c}, &d)
+		c.Cost = 1
+		if n := h.hammer(c)[0]; n != 10 {
+			t.Errorf("%s: %d passed of 10", c.Algorithm, n)
+		}
+		if c.Algorithm != limit.FixedWindow {
+			continue
+		}
+		d = l.Decide([]limit.Counter{{Key: "x", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Minute, Cost: 4}})
+		h.at = h.at.Add(time.Minute)
+		c.Key = "x"
+		l.Decide([]limit.Counter{c})
+		l.GiveBack([]limit.Counter{{Key: "x", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Minute, Cost: 4}}, &d)
+		if n := h.hammer(c)[0]; n != 9 {
+			t.Errorf("%d passed of the 9 of the next window", n)
+		}
+	}
+}
