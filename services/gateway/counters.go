@@ -26,6 +26,7 @@ type counters struct {
 	heartbeat *breaker.Heartbeat
 	fleet     *fleet.Fleet
 	shares    *local.Limiter
+	owing     owing
 	check     *redisCheck
 	// debts is the journal of what the store could not do; nil before Run.
 	debts atomic.Pointer[settle.Settler]
@@ -58,14 +59,16 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 		return nil, fmt.Errorf("counter store: %w", err)
 	}
 	if c.fleet, err = fleet.New(fleet.Options{
-		Stream: deps.Stream, ID: id, Address: address, Registerer: deps.Registerer, Log: deps.Log, Now: deps.Now,
+		Owes: c.owing.tells, Stream: deps.Stream, ID: id, Address: address, Registerer: deps.Registerer, Log: deps.Log, Now: deps.Now,
 	}); err != nil {
 		return nil, err
 	}
 	if c.check, err = newRedisCheck(deps.Redis, deps.Registerer, deps.Log); err != nil {
 		return nil, err
 	}
-	c.shares = local.New(local.Options{Place: c.fleet.Place, Now: deps.Now})
+	c.shares = local.New(local.Options{Place: c.fleet.Place, Reached: func() bool { return c.check.ready() == nil }, Now: deps.Now})
+	c.owing.now, c.owing.owed = deps.Now, c.fleet.Owed
+	c.owing.away = func() bool { return !c.store.Available() }
 	return c, registerStore(deps.Registerer, c.store)
 }
 
@@ -78,6 +81,7 @@ func (c *counters) openDebts(id string, cfg Config, deps Deps) (*settle.Settler,
 	if err != nil {
 		return nil, fmt.Errorf("gateway.spool.dir: %w", err)
 	}
+	c.owing.begin(s, s.Pending() > 0)
 	c.debts.Store(s)
 	return s, nil
 }

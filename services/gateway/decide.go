@@ -71,6 +71,7 @@ func (g *gate) decide(x *exchange) bool {
 		if g.setAsideUnreadable(x); x.verdict.status == 0 {
 			g.count(x)
 			g.owe(x)
+			g.repay(x, false)
 		}
 	}
 	x.judgeShadows()
@@ -102,12 +103,25 @@ func missesIdentity(m *rule.Match) bool { return m.MissingDeny }
 // grantsNothing: a quota of 0, which no counter can change.
 func grantsNothing(m *rule.Match) bool { return m.GrantsNothing() }
 
-// count charges the counters, or falls back to the rules' onStoreLoss.
+// count charges the counters, or falls back to the rules' onStoreLoss. What
+// shares were charged for a request that does not pass is given back.
 func (g *gate) count(x *exchange) {
 	for i := range x.matches {
 		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
 	}
+	if g.hold(x, x.matches) {
+		g.askStore(x)
+	}
+	if x.verdict.status != 0 {
+		g.giveBack(x, func(*lent) bool { return true })
+	}
+}
+
+func (g *gate) askStore(x *exchange) {
 	d, err := g.charge(x, x.matches, x.counters)
+	if err != nil {
+		g.letGo(x)
+	}
 	switch {
 	case err == nil:
 		g.observe(x.matches, x.counters, &d)
@@ -160,14 +174,23 @@ func (g *gate) countWithoutBroken(x *exchange) {
 	if g.fallBack(x, lost, lossOfCounter); x.verdict.status != 0 || len(counters) == 0 {
 		return
 	}
-	d, err := g.charge(x, whole, counters)
-	if err != nil {
-		// The broken ones' rules have said what they have to say.
-		g.storeLost(x, whole, err)
+	g.askAbout(x, whole, counters)
+}
+
+// askAbout charges those counters for which no rule has said yet what their
+// loss means.
+func (g *gate) askAbout(x *exchange, matches []rule.Match, counters []limit.Counter) {
+	if !g.hold(x, matches) {
 		return
 	}
-	g.observe(whole, counters, &d)
-	x.judge(whole, counters, d)
+	d, err := g.charge(x, matches, counters)
+	if err != nil {
+		g.letGo(x)
+		g.storeLost(x, matches, err)
+		return
+	}
+	g.observe(matches, counters, &d)
+	x.judge(matches, counters, d)
 }
 
 // storeLost is the verdict when the store could not be asked about some rules.

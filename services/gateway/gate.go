@@ -58,6 +58,7 @@ type gate struct {
 	// shares and debts are for when the store is away.
 	shares shares
 	debts  debts
+	owing  *owing
 	// book holds reservations.
 	book  *reserve.Book
 	proxy *httputil.ReverseProxy
@@ -97,6 +98,7 @@ func (g *gate) leave(x *exchange) {
 		g.conclude(x, http.StatusInternalServerError, rule.Unanswered)
 		g.record(x, http.StatusInternalServerError)
 	}
+	g.repay(x, true)
 	x.free()
 	g.inFlight.Add(-1)
 }

@@ -87,6 +87,10 @@ func (g *gate) reserve(x *exchange) bool {
 	for i := range x.matches {
 		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
 	}
+	if slices.ContainsFunc(x.matches, func(m rule.Match) bool { return g.owing.holds(m.Rule) }) {
+		// The store does not know yet how much it has left.
+		return g.notReserved(x, limit.ErrUnavailable)
+	}
 	made, err := g.book.Reserve(context.Background(), x.reservationRecord(w), w.ttl, x.counters, func(m reserve.Made) { g.recordReservation(x, &m) })
 	switch {
 	case err != nil:

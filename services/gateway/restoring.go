@@ -27,19 +27,13 @@ func (g *gate) countWithoutQuotas(x *exchange, err error) {
 			rates, counters = append(rates, m), append(counters, x.counters[i])
 		}
 	}
+	g.owing.restoring()
 	g.complain.say(slog.LevelWarn, "quotas are being restored; their rules' onStoreLoss holds", "error", err)
 	if g.fallBack(x, quotas, lossOfQuotas); x.verdict.status != 0 {
 		return
 	}
 	x.uncounted = append(x.uncounted, quotas...)
-	if len(counters) == 0 {
-		return
+	if len(counters) > 0 {
+		g.askAbout(x, rates, counters)
 	}
-	d, err := g.charge(x, rates, counters)
-	if err != nil {
-		g.storeLost(x, rates, err)
-		return
-	}
-	g.observe(rates, counters, &d)
-	x.judge(rates, counters, d)
 }

@@ -101,7 +101,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
 		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		keys: to.keys, grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, cache: answers,
+		keys: to.keys, grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, owing: &s.counters.owing, cache: answers,
 	}
 	if s.gate.book, err = s.counters.openBook(cfg, deps, s.gate); err != nil {
 		return nil, err

@@ -97,7 +97,7 @@ func newStand(t testing.TB, o standOptions) *stand {
 	s.gate = &gate{
 		id: "gw-test", now: o.now, log: log, metrics: m, tables: func() error { return nil },
 		keys: newKeyTable(), grants: newGrantTable(), routes: newRoutes(log), rules: s.index, store: o.store, journal: s.spool,
-		shares: local.New(local.Options{Now: o.now}), debts: new(notebook),
+		shares: local.New(local.Options{Now: o.now}), debts: new(notebook), owing: new(owing),
 		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
 		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}

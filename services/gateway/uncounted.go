@@ -29,6 +29,10 @@ type debts interface {
 type shares interface {
 	Observe(c *limit.Counter, st *limit.State)
 	Decide(counters []limit.Counter) limit.Decision
+	// Blind: of that counter's share nothing can be said.
+	Blind(c *limit.Counter) bool
+	// GiveBack is of a decision that passed.
+	GiveBack(counters []limit.Counter, d *limit.Decision)
 }
 
 // loss is why a counter could not be asked, as it is told.
@@ -82,6 +86,8 @@ func (g *gate) fallBack(x *exchange, lost []rule.Match, why *loss) {
 	case x.denyBy(closed, http.StatusServiceUnavailable, why.reason, outcomeError):
 		x.verdict.loss = why
 		g.metrics.fallback[policyClosed].Inc()
+	case g.denyBlind(x, lost, why):
+		g.metrics.fallback[policyClosed].Inc()
 	case g.share(x, lost, why):
 		g.metrics.fallback[policyLocal].Inc()
 	default:
@@ -90,23 +96,52 @@ func (g *gate) fallBack(x *exchange, lost []rule.Match, why *loss) {
 	}
 }
 
+// local are the rules of those that go by this gateway's share, and their
+// counters. Of a limit that could not be read no share can be had.
+func (g *gate) local(x *exchange, of []rule.Match) (local []rule.Match, counters []limit.Counter) {
+	for i := range of {
+		if m := &of[i]; m.Rule.OnStoreLoss == rules.StoreLossLocal && m.Rule.Unreadable == "" {
+			local, counters = append(local, *m), append(counters, g.counter(m, x.cost))
+		}
+	}
+	return local, counters
+}
+
+// denyBlind denies as closed rules do where a rule is local and nothing can be
+// said of its share: what was left when the store went away is not known here.
+func (g *gate) denyBlind(x *exchange, lost []rule.Match, why *loss) bool {
+	local, counters := g.local(x, lost)
+	blind := func(m *rule.Match) bool {
+		i := slices.IndexFunc(local, func(l rule.Match) bool { return l.Rule == m.Rule })
+		return i >= 0 && g.shares.Blind(&counters[i])
+	}
+	if !x.denyBy(blind, http.StatusServiceUnavailable, why.reason, outcomeError) {
+		return false
+	}
+	x.verdict.loss = why
+	return true
+}
+
 // share judges the rules that are local by this gateway's share of their
 // limits; false where none is.
 func (g *gate) share(x *exchange, lost []rule.Match, why *loss) bool {
-	var (
-		local    []rule.Match
-		counters []limit.Counter
-	)
-	for i := range lost {
-		// Of a limit that could not be read no share can be had: open then.
-		if lost[i].Rule.OnStoreLoss == rules.StoreLossLocal && lost[i].Rule.Unreadable == "" {
-			local, counters = append(local, lost[i]), append(counters, g.counter(&lost[i], x.cost))
-		}
-	}
+	local, counters := g.local(x, lost)
 	if len(local) == 0 {
 		return false
 	}
+	g.owing.lend(local)
 	d := g.shares.Decide(counters)
+	if d.Allowed {
+		x.lent = append(x.lent, lent{local, counters, d, true})
+	} else {
+		g.owing.repay(local)
+	}
+	g.judgeByShare(x, local, counters, d, why)
+	return true
+}
+
+// judgeByShare turns what the shares say into the verdict.
+func (g *gate) judgeByShare(x *exchange, local []rule.Match, counters []limit.Counter, d limit.Decision, why *loss) {
 	x.judge(local, counters, d)
 	for i := range x.judged {
 		j := &x.judged[i]
@@ -116,7 +151,6 @@ func (g *gate) share(x *exchange, lost []rule.Match, why *loss) bool {
 	if d.Allowed {
 		x.verdict.reason = why.reason
 	}
-	return true
 }
 
 // observe remembers what was left of the counters whose rules are local.
@@ -148,6 +182,7 @@ func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64, owes f
 	}
 	if len(counters) > 0 {
 		g.debts.Append(x.start, counters)
+		g.owing.note(uncounted)
 	}
 }
 

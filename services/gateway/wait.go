@@ -13,6 +13,8 @@ func (x *exchange) wait() (seconds int64, ok bool) {
 		case j.state.Allowed:
 		case j.state.Never:
 			return 0, false
+		case j.shared: // its share renews then, but the store may be back before
+			seconds = max(seconds, wholeSeconds(j.state.RetryAfter))
 		default:
 			seconds = max(seconds, wholeSeconds(max(j.state.RetryAfter, j.state.Reset)))
 		}
