@@ -166,6 +166,11 @@ var badInputs = []struct {
 	{"top-up as a form", request{path: topUpPath, body: "amount=5", header: map[string]string{"Idempotency-Key": "k", "Content-Type": "application/x-www-form-urlencoded"}}, 415, "-", "application/json"},
 	{"wallet of no metric", request{method: "GET", path: "/v1/customers/acme/wallets/a%20b"}, 400, "metric", "letters"},
 
+	{"dry run of no value", request{path: "/v1/rules?dryRun", body: goodRule}, 400, "dryRun", "must be true or false"},
+	{"dry run of an empty value", request{method: "PUT", path: "/v1/rules/a?dryRun=", body: goodRule, header: anyVersion}, 400, "dryRun", "must be true or false"},
+	{"dry run perhaps", request{method: "DELETE", path: "/v1/rules/a?dryRun=perhaps", header: anyVersion}, 400, "dryRun", "boolean"},
+	{"dry run of a key", request{path: "/v1/keys?dryRun=true", body: `{"tenantId":"acme"}`}, 400, "dryRun", "unknown"},
+
 	{"key without tenant", request{path: "/v1/keys", body: `{}`}, 400, "tenantId", "1 to 128"},
 	{"key with a status", request{path: "/v1/keys", body: `{"tenantId":"t","status":"active"}`}, 400, "status", "is not a field"},
 	{"key with a hash", request{path: "/v1/keys", body: `{"tenantId":"t","sha256":"00"}`}, 400, "sha256", "is not a field"},

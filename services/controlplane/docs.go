@@ -19,6 +19,9 @@ Every error is a problem (RFC 9457) whose errors name each wrong field. Changes 
 stale, * for any version); what GET answers can be PUT back. Lists are pages: pass next as cursor. Bodies are JSON in
 UTF-8 of at most 1 MB, in which unknown fields are refused.
 
+With dryRun=true, POST, PUT and DELETE of rules, overrides, services, customers and plans are answered as they would be,
+preconditions and all, and marked Sluice-Dry-Run: true; nothing is changed.
+
 No call needs a clock of the caller's. Writes of customers, plans, subscriptions, wallets and overrides that bring one, as the
 header Date, are refused where it is off (controlplane.maxClockSkew).`
 

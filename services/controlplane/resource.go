@@ -92,18 +92,19 @@ type KeyInput struct {
 	ID string `path:"id" doc:"The id (of a service: its name), percent-escaped."`
 }
 
-func (o operations[T, L]) create(ctx context.Context, _ *struct{}) (*document[T], error) {
+func (o operations[T, L]) create(ctx context.Context, in *DryRunInput) (*written[T], error) {
 	doc, err := o.decode(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	return o.write(ctx, doc, precondition{create: true, post: true})
+	return o.write(ctx, doc, precondition{create: true, post: true}, in.DryRun)
 }
 
 func (o operations[T, L]) put(ctx context.Context, in *struct {
 	KeyInput
 	PutInput
-}) (*document[T], error) {
+	DryRunInput
+}) (*written[T], error) {
 	cond, p := parsePrecondition(in.IfMatch, in.IfNoneMatch, true)
 	if p != nil {
 		return nil, p
@@ -112,7 +113,7 @@ func (o operations[T, L]) put(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return o.write(ctx, doc, cond)
+	return o.write(ctx, doc, cond, in.DryRun)
 }
 
 // decode reads, checks and completes the body of a request. key is the path's;
@@ -166,10 +167,10 @@ func (o operations[T, L]) explained(p *Problem) *Problem {
 	return p
 }
 
-func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition) (*document[T], error) {
+func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition, dryRun bool) (*written[T], error) {
 	key := *o.key(&doc)
 	stored, err := o.store.apply(ctx, write{
-		entity: o.entity, key: key, actor: callOf(ctx).who.name, cond: cond, then: o.then,
+		entity: o.entity, key: key, actor: callOf(ctx).who.name, cond: cond, then: o.then, dryRun: dryRun,
 		build: func(current []byte, version int64) ([]byte, error) {
 			*o.version(&doc) = version
 			if o.carry != nil {
@@ -183,11 +184,18 @@ func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition) (
 	if err != nil {
 		return nil, err
 	}
-	out, err := o.answer(stored)
-	if err == nil && cond.create {
+	shown, err := o.answer(stored)
+	if err != nil {
+		return nil, err
+	}
+	out := &written[T]{ETag: shown.ETag, Status: shown.Status, Body: shown.Body}
+	if cond.create {
 		out.Status, out.Location = http.StatusCreated, o.path+"/"+url.PathEscape(key)
 	}
-	return out, err
+	if dryRun {
+		out.DryRun, out.ETag = dryRunMark(true), "" // no version of this number will be there to match
+	}
+	return out, nil
 }
 
 func (o operations[T, L]) answer(r record) (*document[T], error) {
@@ -218,6 +226,8 @@ func (o operations[T, L]) list(ctx context.Context, in *L) (*struct{ Body Page[T
 func (o operations[T, L]) remove(ctx context.Context, in *struct {
 	KeyInput
 	MatchInput
-}) (*struct{}, error) {
-	return nil, o.delete(ctx, write{entity: o.entity, key: in.ID, then: o.then}, in.MatchInput)
+	DryRunInput
+}) (*deleted, error) {
+	err := o.delete(ctx, write{entity: o.entity, key: in.ID, then: o.then, dryRun: in.DryRun}, in.MatchInput)
+	return &deleted{DryRun: dryRunMark(in.DryRun)}, err
 }

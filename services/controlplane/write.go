@@ -30,10 +30,14 @@ type write struct {
 	then func(ctx context.Context, tx pgx.Tx, before, after record) error
 	// owner is the subscription that writes, empty for a caller.
 	owner string
+	// dryRun: all is done and judged as ever, under the same locks, and rolled
+	// back. A version that was drawn stays drawn, as by a refused write.
+	dryRun bool
 }
 
 // apply does the write: row, outbox row and audit row in one transaction. It
-// returns the row as stored; a *Problem as error says why nothing was done.
+// returns the row as stored; a *Problem as error says why nothing was done. Of a
+// dry run it returns the same, and nothing is stored.
 //
 // The version is drawn under the row's lock, so that a key's versions commit
 // in their order and a consumer that ignores older ones never loses the last.
@@ -42,11 +46,13 @@ func (s *store) apply(ctx context.Context, w write) (record, error) {
 	err := retried(ctx, func() error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			var err error
-			done, err = s.applyIn(ctx, tx, w)
+			if done, err = s.applyIn(ctx, tx, w); err == nil && w.dryRun {
+				return errDryRun
+			}
 			return err
 		})
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errDryRun) {
 		return record{}, fmt.Errorf("write %s: %w", w.kind, err)
 	}
 	return done, nil

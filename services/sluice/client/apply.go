@@ -26,8 +26,9 @@ func (k kind[T]) applyCommand(c *connection) *cobra.Command {
 		Short: "Make the " + k.noun + "s what files say, and print what changes",
 		Long: "Make the " + k.noun + "s what files say.\n\n" +
 			"Files are YAML (several documents) or JSON; each document is " + k.one() + " or a list of them. All are checked before\n" +
-			"anything is written, but for what only the control plane knows, such as its clock or whose prefix it is: a " + k.noun + " that it\n" +
-			"refuses ends the command, and those printed before it are written. Printed for each: + create, ~ update with the fields that change, = unchanged, - delete (--prune).",
+			"anything is written: here, and then by the control plane, which tries every change by all it knows and takes none if one\n" +
+			"would be refused. Printed for each: + create, ~ update with the fields that change, = unchanged, - delete (--prune).\n" +
+			"With a token that may read only, --dry-run compares without that trial, and says so.",
 		Example: "  sluice " + k.noun + "s apply -f " + k.noun + "s/ --dry-run\n" +
 			"  sluice " + k.noun + "s apply -f " + k.noun + "s.yaml --prune\n" +
 			"  cat more.yaml | sluice " + k.noun + "s apply -f -",
@@ -42,7 +43,7 @@ func (k kind[T]) applyCommand(c *connection) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVarP(&flags.files, "file", "f", nil, "file, folder or - for standard input; may be repeated")
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "print what would change, and change nothing")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "check, print what would change, and change nothing")
 	cmd.Flags().BoolVar(&flags.prune, "prune", false, "delete every "+k.noun+" that no file names")
 	cmd.Flags().BoolVar(&flags.allowEmpty, "allow-empty", false, "let --prune delete all when the files are empty")
 	_ = cmd.MarkFlagRequired("file") // the flag was added just above
@@ -72,6 +73,12 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 	if err != nil {
 		return err
 	}
+	switch err := k.check(ctx, c, steps, out); {
+	case err != nil && flags.dryRun && unchecked(err):
+		fmt.Fprintln(warnings, "warning: not checked by the control plane, since the token may read only")
+	case err != nil:
+		return err
+	}
 	if err := k.execute(ctx, c, steps, flags.dryRun, out); err != nil {
 		return err
 	}
@@ -98,8 +105,9 @@ func (k kind[T]) warn(ctx context.Context, c *connection, applied []T, to io.Wri
 	}
 }
 
-// execute prints and does the steps. One that fails does not keep others from
-// being done, but keeps everything from being deleted.
+// execute prints and does the steps, which were checked: what fails now was
+// changed meanwhile, or the control plane went away. One that fails does not keep
+// others from being done, but keeps everything from being deleted.
 func (k kind[T]) execute(ctx context.Context, c *connection, steps []step[T], dryRun bool, out io.Writer) error {
 	counts := map[action]int{}
 	var failed []error
@@ -110,7 +118,7 @@ func (k kind[T]) execute(ctx context.Context, c *connection, steps []step[T], dr
 		}
 		k.print(out, s)
 		if !dryRun && s.action != unchanged {
-			if err := k.perform(ctx, c, s); err != nil {
+			if err := k.perform(ctx, c, s, false); err != nil {
 				failed = append(failed, fmt.Errorf("%s %s %q: %w", s.action.word(), k.noun, s.key, err))
 				continue
 			}
@@ -134,13 +142,17 @@ func (k kind[T]) print(out io.Writer, s step[T]) {
 	}
 }
 
-func (k kind[T]) perform(ctx context.Context, c *connection, s step[T]) error {
+// perform does a step, or has the control plane try it only.
+func (k kind[T]) perform(ctx context.Context, c *connection, s step[T], dryRun bool) error {
 	r := call{method: http.MethodPut, path: k.item(s.key), body: s.after, header: map[string]string{"If-Match": s.etag}}
 	switch s.action {
 	case create:
 		r.header = map[string]string{"If-None-Match": "*"}
 	case remove:
 		r.method, r.body = http.MethodDelete, nil
+	}
+	if dryRun {
+		r.path += "?dryRun=true"
 	}
 	err := c.do(ctx, r)
 	var answer *answerError

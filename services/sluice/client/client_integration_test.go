@@ -27,7 +27,7 @@ import (
 	"github.com/sluice-platform/sluice/services/controlplane"
 )
 
-const token = "test-admin"
+const token, readOnlyToken = "test-admin", "test-readonly"
 
 // server is a control plane on a port, over a database and a usage store of its own.
 type server struct {
@@ -52,10 +52,12 @@ func newServerAt(t *testing.T, now func() time.Time) server {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	sum := sha256.Sum256([]byte(token))
 	cfg := controlplane.DefaultConfig()
 	cfg.Listen = "127.0.0.1:0"
-	cfg.Tokens = []controlplane.Token{{Name: "test", Role: controlplane.RoleAdmin, SHA256: hex.EncodeToString(sum[:])}}
+	for token, role := range map[string]string{token: controlplane.RoleAdmin, readOnlyToken: controlplane.RoleReadOnly} {
+		sum := sha256.Sum256([]byte(token))
+		cfg.Tokens = append(cfg.Tokens, controlplane.Token{Name: role, Role: role, SHA256: hex.EncodeToString(sum[:])})
+	}
 	store := pgstore.New(pool)
 	hooks := webhook.DefaultConfig()
 	hooks.Keys = []service.Secret{service.Secret("k1:" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))}
@@ -94,7 +96,7 @@ func (s server) run(t *testing.T, stdin string, args ...string) (stdout, stderr 
 	var out, errs bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true}
 	root.AddCommand(Commands()...)
-	root.SetArgs(append(args, "--url", s.url, "--token", token))
+	root.SetArgs(append([]string{args[0], "--url", s.url, "--token", token}, args[1:]...)) // a --token of args comes last, and holds
 	root.SetIn(strings.NewReader(stdin))
 	root.SetOut(&out)
 	root.SetErr(&errs)

@@ -25,6 +25,8 @@ type kind[T any] struct {
 	// owned tells what is not the files' to delete, or is nil: rules that a
 	// subscription wrote.
 	owned func(T) bool
+	// own is the field, besides the key, that no two may have alike; nil: none.
+	own func(T) (field, value string)
 	// doubts finds what is valid and yet likely a mistake in documents that
 	// were applied; nil is nothing.
 	doubts  func(ctx context.Context, c *connection, applied []T) ([]string, error)
@@ -128,6 +130,7 @@ var serviceKind = kind[catalog.Service]{
 	version:   func(s *catalog.Service) *int64 { return &s.Version },
 	validate:  func(s catalog.Service) []strictjson.FieldError { return fieldErrors(libcatalog.Validate(s)) },
 	normalize: libcatalog.Normalize,
+	own:       func(s catalog.Service) (string, string) { return "prefix", s.Prefix },
 	columns:   []string{"NAME", "PREFIX", "UPSTREAMS", "ENDPOINTS", "VERSION"},
 	row: func(s catalog.Service) []string {
 		urls := make([]string, len(s.Upstreams))

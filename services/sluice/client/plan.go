@@ -37,10 +37,11 @@ type wanted[T any] struct {
 	value T
 }
 
-// decodeAll checks every document, and that none is there twice. All mistakes
-// of all files are in the error, a line each.
+// decodeAll checks every document, and that none is there twice, nor what each
+// has to itself. All mistakes of all files are in the error, a line each.
 func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
 	out := make(map[string]wanted[T], len(documents))
+	owners := make(map[string]string) // where what is to itself was written
 	var mistakes []string
 	for _, d := range documents {
 		value, found := k.decode(d)
@@ -55,6 +56,13 @@ func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
 		if first, twice := out[key]; twice {
 			mistakes = append(mistakes, fmt.Sprintf("%s: %s %q is in %s too", d.where, k.noun, key, first.where))
 			continue
+		}
+		if k.own != nil {
+			field, own := k.own(value)
+			if first, twice := owners[own]; twice {
+				mistakes = append(mistakes, fmt.Sprintf("%s: %s: %q is in %s too; each %s has its own", d.where, field, own, first, k.noun))
+			}
+			owners[own] = d.where
 		}
 		out[key] = wanted[T]{d.where, value}
 	}
