@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +13,8 @@ const (
 	// late a quota is prorated whose last period begins. Ends need no hurry: the
 	// rules end by themselves.
 	dueEvery = time.Second
-	// dueAgain is the pause after a failure.
+	// dueAgain is the pause after Postgres could not be asked, and how often those
+	// that could not be settled are tried again.
 	dueAgain = 10 * time.Second
 	dueBatch = 100
 	// dueActor is who the audit log names for what follows from the time alone.
@@ -22,48 +22,72 @@ const (
 )
 
 // settleDue settles subscriptions that are due, until ctx ends. Any number of
-// control planes may: the second to lock one finds it settled.
+// control planes may: the second to lock one finds it settled. Those that cannot
+// be settled are set aside for about dueAgain, so that however many there are they
+// keep no other waiting.
 func (s *Service) settleDue(ctx context.Context) {
+	aside := []string{} // never nil: to Postgres that would be NULL, which excludes all
+	again := time.NewTicker(dueAgain)
+	defer again.Stop()
 	for {
-		pause := dueEvery
-		settled, err := s.store.settleSome(ctx)
-		switch {
-		case ctx.Err() != nil:
+		found, failed, err := s.settleSome(ctx, aside)
+		if ctx.Err() != nil {
 			return
-		case err != nil:
-			s.deps.Log.WarnContext(ctx, "settle subscriptions that are due", "error", err)
+		}
+		if err != nil {
+			s.deps.Log.WarnContext(ctx, "settle subscriptions that are due", "failed", len(failed), "error", err)
+		}
+		aside = append(aside, failed...)
+		if found == dueBatch {
+			continue // there may be more, and all come to their turn before any does again
+		}
+		pause := dueEvery
+		if err != nil && len(failed) == 0 {
 			pause = dueAgain
-		case settled == dueBatch:
-			continue // there may be more
 		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-again.C:
+			aside = aside[:0]
 		case <-time.After(pause):
 		}
 	}
 }
 
-// settleSome settles up to dueBatch subscriptions, each in a transaction of its own.
-func (s *store) settleSome(ctx context.Context) (settled int, err error) {
-	rows, err := s.pool.Query(ctx, `SELECT customer, key FROM subscriptions WHERE due_at <= $1 ORDER BY due_at LIMIT $2`, s.now(), dueBatch)
+// settleSome settles up to dueBatch subscriptions that are not set aside, each in
+// a transaction of its own, and returns how many it found, which of them it could
+// not settle, and why not the first of those.
+func (s *Service) settleSome(ctx context.Context, aside []string) (found int, failed []string, err error) {
+	rows, err := s.store.pool.Query(ctx, `SELECT customer, key FROM subscriptions WHERE due_at <= $1 AND key <> ALL($2) ORDER BY due_at LIMIT $3`,
+		s.store.now(), aside, dueBatch)
 	if err != nil {
-		return 0, fmt.Errorf("look for subscriptions: %w", err)
+		return 0, nil, fmt.Errorf("look for subscriptions: %w", err)
 	}
 	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (v moving, err error) {
 		return v, row.Scan(&v.customer, &v.subscription)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("look for subscriptions: %w", err)
+		return 0, nil, fmt.Errorf("look for subscriptions: %w", err)
 	}
-	var failed []error // one that cannot be settled keeps no other waiting
 	for _, v := range due {
-		err := s.sell(ctx, dueActor, v.customer, notFound(), func(x *sale) error {
-			return x.settleAll(ctx, `key = $1 AND due_at <= $2`, v.subscription, x.at)
-		})
-		if err != nil {
-			failed = append(failed, fmt.Errorf("subscription %s: %w", v.subscription, err))
+		cause := s.settleOne(ctx, v)
+		if cause == nil {
+			continue
+		}
+		if failed = append(failed, v.subscription); err == nil {
+			err = fmt.Errorf("subscription %s: %w", v.subscription, cause)
 		}
 	}
-	return len(due), errors.Join(failed...)
+	return len(due), failed, err
+}
+
+// settleOne waits no longer for a customer that another transaction holds than a
+// request would.
+func (s *Service) settleOne(ctx context.Context, v moving) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
+	defer cancel()
+	return s.store.sell(ctx, dueActor, v.customer, notFound(), func(x *sale) error {
+		return x.settleAll(ctx, `key = $1 AND due_at <= $2`, v.subscription, x.at)
+	})
 }

@@ -323,6 +323,28 @@ func TestSubscriptionsSettleByThemselves(t *testing.T) {
 	w.holdLimits(t, 0, 0)
 }
 
+// More than are read at once cannot be settled, all of them due before the one that
+// can: it does not wait for them. One of them that can be later on is.
+func TestSubscriptionsThatCannotBeSettledKeepNoOtherWaiting(t *testing.T) {
+	t.Parallel()
+	w, c := shop(t)
+	w.subscribe(t, toPro)
+	if _, err := w.db.Exec(t.Context(), `INSERT INTO subscriptions (key, version, document, due_at)
+		SELECT 'lost-' || n, 1, document || jsonb_build_object('id', 'lost-' || n, 'customer', 'gone-' || n), '2026-07-17T00:00:00Z'
+		FROM subscriptions, generate_series(1, 230) n`); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = w.Run(t.Context()) }()
+	c.set(t, "2026-08-01T00:00:00Z")
+	servertest.Eventually(t, 30*time.Second, "the prorated quota to go", func() bool { return len(w.overrides(t)) == 0 })
+	lost := `SELECT count(*) FROM subscriptions WHERE due_at <= '2026-08-01T00:00:00Z'`
+	if n := w.count(t, lost); n != 230 {
+		t.Fatalf("%d are due still, want those of customers that are gone", n)
+	}
+	w.must(t, 201, request{method: "POST", path: "/v1/customers", body: `{"id":"gone-7","name":"Back"}`})
+	servertest.Eventually(t, 60*time.Second, "the one that came back to be settled", func() bool { return w.count(t, lost) == 229 })
+}
+
 // An override of people goes before what a plan works out, and is left alone.
 func TestAnAgreedOverrideStays(t *testing.T) {
 	t.Parallel()
