@@ -203,11 +203,8 @@ func (s *Settler) stretch(ctx context.Context) (int, error) {
 			return 0, nil
 		}
 	}
-	if s.state.Intent != end {
-		s.state.Intent = end
-		if err := s.state.save(); err != nil {
-			return 0, err
-		}
+	if err := s.state.intend(end); err != nil {
+		return 0, err
 	}
 	sums := newSums(s.o.Now(), s.o.Store.Clock(), s.o.Log)
 	for _, r := range records {

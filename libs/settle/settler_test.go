@@ -243,6 +243,30 @@ func TestEachIsChargedOnce(t *testing.T) {
 	}
 }
 
+// While the end of a stretch cannot be written nothing of it is charged, however
+// often it is tried: a process that dies then would not know what it had charged,
+// and the next would charge it once more, with what has come in since.
+func TestNothingIsChargedBeforeItsEndIsOnDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, dir := newLedger(), t.TempDir()
+		s := open(t, dir, l, nil)
+		s.Append(noon, ofA(1))
+		s.state.path = filepath.Join(dir, "away", "journal.json")
+		for range 3 {
+			if n, err := s.stretch(t.Context()); err == nil || n != 0 {
+				t.Fatalf("%d settled, %v", n, err)
+			}
+			s.spool.Rewind()
+		}
+		l.want(t, nil)
+		killed(t, s)
+		s = open(t, dir, l, nil)
+		s.Append(noon, ofA(10))
+		settle(t, s)
+		l.want(t, map[string]int64{julyOfA: 11})
+	})
+}
+
 // One broken counter does not keep the others from being charged.
 func TestBrokenCounterIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -56,6 +56,22 @@ func (s *state) renew() error {
 	return s.save()
 }
 
+// intend notes the end of the stretch that is about to be charged. Where it cannot
+// be written nothing may be charged, and it is to be noted anew: the next process
+// would charge the same records under another number.
+func (s *state) intend(end uint64) error {
+	if s.Intent == end {
+		return nil
+	}
+	was := s.Intent
+	s.Intent = end
+	if err := s.save(); err != nil {
+		s.Intent = was
+		return err
+	}
+	return nil
+}
+
 // save replaces the file in one step, and returns once it is on disk.
 func (s *state) save() error {
 	b, _ := json.Marshal(s) // strings and numbers
