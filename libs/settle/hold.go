@@ -23,7 +23,7 @@ const periodsTried = 3
 // before the end of their request is known. What that takes is on disk before
 // the store is asked: whatever instant the process dies at, the next start asks
 // the store whether it was charged, and has it given back if so. Where the disk
-// does not take it, a kill loses it, and that is logged.
+// does not take it, a kill loses it, and that is counted and logged.
 //
 // A decision that passes is to be ended with Keep or GiveBack. Of any other
 // nothing stays charged. Errors are the store's.
@@ -62,6 +62,7 @@ func (s *Settler) hold(counters []limit.Counter, back uint64) (Hold, limit.Note)
 	if err := s.write(h, &note, counters, back); err != nil {
 		// What is there now may be whole. Its note will never be asked with.
 		_ = s.holds.free(h.slot)
+		s.metrics.unheld.Inc()
 		s.complain.say("what a request is charged cannot be written to disk first; a kill would not give it back", "error", err)
 		return Hold{}, limit.Note{}
 	}

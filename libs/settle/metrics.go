@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/spool"
 )
 
-type metrics struct{ settled, broken prometheus.Counter }
+type metrics struct{ settled, broken, unheld prometheus.Counter }
 
 // RegisterMetrics registers the metrics, for the generated reference.
 func RegisterMetrics(reg prometheus.Registerer) {
@@ -27,6 +27,10 @@ func newMetrics(reg prometheus.Registerer, stats func() spool.Stats, pending fun
 			Name: "sluice_settle_broken_total",
 			Help: "Sums of the journal that cannot be charged or given back: their counter's key holds something else.",
 		}),
+		unheld: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_settle_unheld_total",
+			Help: "Decisions asked for without a note on disk, because it took none: if the process is killed while their requests are in flight, what they charged is not given back.",
+		}),
 	}
 	if reg == nil {
 		return m, nil
@@ -39,5 +43,5 @@ func newMetrics(reg prometheus.Registerer, stats func() spool.Stats, pending fun
 		Name: "sluice_settle_dropped_total",
 		Help: "Records of the journal that never will be settled, because it was full.",
 	}, func() float64 { return float64(stats().Dropped) })
-	return m, errors.Join(reg.Register(m.settled), reg.Register(m.broken), reg.Register(gauge), reg.Register(dropped))
+	return m, errors.Join(reg.Register(m.settled), reg.Register(m.broken), reg.Register(m.unheld), reg.Register(gauge), reg.Register(dropped))
 }

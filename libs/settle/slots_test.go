@@ -12,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
@@ -72,7 +75,8 @@ func TestADiskThatIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, dir := newLedger(), t.TempDir()
 		var log bytes.Buffer
-		s, err := Open(Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: l, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		reg := prometheus.NewRegistry()
+		s, err := Open(Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: l, Registerer: reg, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,6 +100,11 @@ func TestADiskThatIsFull(t *testing.T) {
 		}
 		d.full = false
 		s.Keep(decide(t, s, ofA(1)))
+		// The counter that an alert looks at.
+		n, err := testutil.GatherAndCount(reg, "sluice_settle_unheld_total")
+		if unheld := testutil.ToFloat64(s.metrics.unheld); err != nil || n != 1 || unheld != 1000 {
+			t.Errorf("%v unheld, %d registered, %v", unheld, n, err)
+		}
 		if slots := heldOnDisk(t, s); len(slots) != 1 || slots[0] != held.slot {
 			t.Errorf("held on disk are %v, want %d", slots, held.slot)
 		}
