@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
@@ -63,7 +64,7 @@ func (s *Settler) hold(counters []limit.Counter, back uint64) (Hold, limit.Note)
 		// What is there now may be whole. Its note will never be asked with.
 		_ = s.holds.free(h.slot)
 		s.metrics.unheld.Inc()
-		s.complain.say("what a request is charged cannot be written to disk first; a kill would not give it back", "error", err)
+		s.complain.Say(slog.LevelError, "what a request is charged cannot be written to disk first; a kill would not give it back", "error", err)
 		return Hold{}, limit.Note{}
 	}
 	return h, note
@@ -95,7 +96,7 @@ func (s *Settler) unsettled(h Hold, note limit.Note, counters []limit.Counter) {
 		}
 	}
 	if err := s.write(h, &note, counters, all); err != nil {
-		s.complain.say("what may have been charged without an answer cannot be written to disk; a kill would give less of it back", "error", err)
+		s.complain.Say(slog.LevelError, "what may have been charged without an answer cannot be written to disk; a kill would give less of it back", "error", err)
 		s.remember(h.slot, note.Number, heldRecord(&note, counters, all, nil))
 		return
 	}
@@ -108,7 +109,7 @@ func (s *Settler) Keep(h Hold) {
 		return
 	}
 	if err := s.holds.free(h.slot); err != nil {
-		s.complain.say("a hold cannot be ended; a kill would give back what is to stand", "error", err)
+		s.complain.Say(slog.LevelError, "a hold cannot be ended; a kill would give back what is to stand", "error", err)
 	}
 }
 
@@ -124,7 +125,7 @@ func (s *Settler) GiveBack(h Hold, at time.Time, counters []limit.Counter) {
 		s.Keep(h)
 	default:
 		if err := s.move(h.slot, r.encode()); err != nil {
-			s.complain.say("what a request gives back cannot be written to disk; a kill would give back all that is held", "error", err)
+			s.complain.Say(slog.LevelError, "what a request gives back cannot be written to disk; a kill would give back all that is held", "error", err)
 			// The store can be asked by the note as well, and ends it.
 			u := s.holds.use(h.slot)
 			r.Note = u.note
@@ -157,7 +158,7 @@ func (s *Settler) move(slot int, record []byte) error {
 // end frees a slot.
 func (s *Settler) end(slot int) {
 	if err := s.holds.free(slot); err != nil {
-		s.complain.say("a hold that has come to its end is still on disk", "error", err)
+		s.complain.Say(slog.LevelError, "a hold that has come to its end is still on disk", "error", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/libs/backoff"
+	"github.com/sluice-platform/sluice/libs/complaints"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/spool"
 )
@@ -73,7 +74,7 @@ type Settler struct {
 	holds    *holds
 	writers  sync.Pool // of *writer
 	open     *openSlots
-	complain complaints
+	complain *complaints.Log
 	// appending lets one record into the journal at a time: a hold that moves
 	// there says beforehand what number its record gets.
 	appending sync.Mutex
@@ -96,7 +97,7 @@ func Open(o Options) (*Settler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal of what passed uncounted: %w", err)
 	}
-	s := &Settler{o: o, spool: sp, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: complaints{log: o.Log, now: o.Now}}
+	s := &Settler{o: o, spool: sp, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: complaints.New(o.Log, o.Now)}
 	if s.state, err = loadState(o.Dir); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}

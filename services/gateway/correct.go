@@ -30,7 +30,7 @@ func (g *gate) correct(x *exchange, h http.Header) {
 		// To charge all of it could shut the customer out for years, and part of
 		// it would be as wrong: what the catalog says is all that is known.
 		g.metrics.corrections[correctionTooLarge].Inc()
-		g.complain.say(slog.LevelWarn, "a service names a cost above its maxCost; the first charge stays", "service", x.service.name, "cost", cost, "maxCost", x.service.maxCost)
+		g.complain.Say(slog.LevelWarn, "a service names a cost above its maxCost; the first charge stays", "service", x.service.name, "cost", cost, "maxCost", x.service.maxCost)
 	default:
 		g.correctTo(x, cost)
 	}
@@ -47,7 +47,7 @@ func (g *gate) correctTo(x *exchange, cost int64) {
 		result = correctionOwed
 	case err != nil:
 		g.metrics.corrections[correctionLost].Inc()
-		g.complain.say(slog.LevelError, "cost of a request could not be corrected", "service", x.service.name, "units", difference, "error", err)
+		g.complain.Say(slog.LevelError, "cost of a request could not be corrected", "service", x.service.name, "units", difference, "error", err)
 		return
 	}
 	// What passed uncounted is in the journal with its first cost.

@@ -164,7 +164,7 @@ func (g *gate) countWithoutBroken(x *exchange) {
 			whole, counters = append(whole, x.matches[i]), append(counters, x.counters[i])
 		case errors.Is(err, limit.ErrCounterBroken):
 			g.metrics.broken.Inc()
-			g.complain.say(slog.LevelError, "counter is broken; its rule's onStoreLoss holds", "rule", x.matches[i].Rule.ID, "error", err)
+			g.complain.Say(slog.LevelError, "counter is broken; its rule's onStoreLoss holds", "rule", x.matches[i].Rule.ID, "error", err)
 			lost = append(lost, x.matches[i])
 		default:
 			g.storeLost(x, x.matches, err)
@@ -199,7 +199,7 @@ func (g *gate) storeLost(x *exchange, lost []rule.Match, err error) {
 	if !errors.Is(err, limit.ErrUnavailable) {
 		level = slog.LevelError // not an outage but a bug or a foreign key
 	}
-	g.complain.say(level, "counters could not be charged; the rules' onStoreLoss holds", "error", err)
+	g.complain.Say(level, "counters could not be charged; the rules' onStoreLoss holds", "error", err)
 	if g.fallBack(x, lost, lossOfStore); x.verdict.status == 0 {
 		x.uncounted = append(x.uncounted, lost...)
 	}

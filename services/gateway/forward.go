@@ -163,7 +163,7 @@ func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error)
 	g.record(x, p.status)
 	if p.status >= http.StatusInternalServerError && !errors.Is(err, errOnlyIfCached) {
 		g.metrics.upstreamErrors.Inc()
-		g.complain.say(slog.LevelWarn, "upstream failed", "service", x.service.name, "status", p.status, "error", err)
+		g.complain.Say(slog.LevelWarn, "upstream failed", "service", x.service.name, "status", p.status, "error", err)
 	}
 	g.setHeaders(x, w.Header())
 	x.scratch = p.write(w, x.scratch)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/complaints"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
@@ -64,7 +65,7 @@ type gate struct {
 	proxy *httputil.ReverseProxy
 	cache *answerCache
 
-	complain complaints
+	complain *complaints.Log
 	stages   []stage
 	inFlight atomic.Int64
 }
@@ -75,7 +76,7 @@ type stage func(x *exchange) bool
 
 // prepare ties the stages together; the other fields are set before.
 func (g *gate) prepare(transport http.RoundTripper) {
-	g.complain.log, g.complain.now = g.log, g.now
+	g.complain = complaints.New(g.log, g.now)
 	g.proxy = g.newProxy(&cacheTransport{cache: g.cache, next: transport, now: g.now})
 	g.stages = []stage{g.admit, g.proxied, g.identify, g.match, g.look, g.decide, g.cut, g.cached, g.forward}
 }

@@ -194,7 +194,7 @@ func (g *gate) notReserved(x *exchange, err error) bool {
 	if x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny) {
 		return g.denyReservation(x) // no counter could change that
 	}
-	g.complain.say(slog.LevelWarn, "a reservation could not be made", "error", err)
+	g.complain.Say(slog.LevelWarn, "a reservation could not be made", "error", err)
 	x.verdict = verdict{decision: usage.DecisionDeny, outcome: outcomeError, status: http.StatusServiceUnavailable, reason: why.reason, loss: why}
 	return g.denyReservation(x)
 }

@@ -77,7 +77,7 @@ func (g *gate) notEnded(x *exchange, id string, r reserve.Reservation, err error
 	case errors.Is(err, reserve.ErrTooMuch):
 		return g.refuseWish(x, []string{fmt.Sprintf("cost: must be at most %d, the service's maxCost", max(r.MaxCost, r.Cost))})
 	case !errors.Is(err, limit.ErrUnavailable):
-		g.complain.say(slog.LevelError, "a reservation cannot be read or ended", "id", id, "error", err)
+		g.complain.Say(slog.LevelError, "a reservation cannot be read or ended", "id", id, "error", err)
 	}
 	return g.refuseForNow(x, refusedReservation, "The counters cannot be reached; ask once more, which does no harm.")
 }

@@ -37,7 +37,7 @@ func (g *gate) sweep(ctx context.Context) {
 	case err == nil:
 		g.metrics.reservationLag.Set(lag.Seconds())
 	case ctx.Err() == nil && !errors.Is(err, limit.ErrUnavailable): // that the store is away the breaker says
-		g.complain.say(slog.LevelError, "reservations that are due could not be swept; trying again", "error", err)
+		g.complain.Say(slog.LevelError, "reservations that are due could not be swept; trying again", "error", err)
 	}
 }
 

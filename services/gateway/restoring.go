@@ -28,7 +28,7 @@ func (g *gate) countWithoutQuotas(x *exchange, err error) {
 		}
 	}
 	g.owing.restoring()
-	g.complain.say(slog.LevelWarn, "quotas are being restored; their rules' onStoreLoss holds", "error", err)
+	g.complain.Say(slog.LevelWarn, "quotas are being restored; their rules' onStoreLoss holds", "error", err)
 	if g.fallBack(x, quotas, lossOfQuotas); x.verdict.status != 0 {
 		return
 	}
