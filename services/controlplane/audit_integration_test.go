@@ -79,6 +79,7 @@ func TestAuditPagesAndFilters(t *testing.T) {
 	for query, want := range map[string]int{
 		"id=r1": 1, "kind=key": 1, "actor=alice": 6, "actor=bob": 0, "from=2100-01-01T00:00:00Z": 0,
 		"to=2100-01-01T00:00:00Z": 6, "from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00%2B03:00": 0,
+		"from=0001-01-01T00:00:00Z": 6, "to=0001-01-01T00:00:00.000001Z": 0, "to=0000-12-31T00:00:00Z": 0,
 	} {
 		if entries, _ := readAudit(t, w, query); len(entries) != want {
 			t.Errorf("%s finds %d, want %d", query, len(entries), want)

@@ -15,8 +15,13 @@ type SpanInput struct {
 	To   time.Time `query:"to" doc:"Before this time (RFC 3339)."`
 }
 
-func (in SpanInput) check() *Problem {
-	if !in.From.IsZero() && !in.To.IsZero() && !in.From.Before(in.To) {
+// check refuses a stretch that holds nothing. Whether the beginning of year 1 is
+// given only the query tells: it is the zero time, which stands for none.
+func (in SpanInput) check(ctx context.Context) *Problem {
+	switch {
+	case in.To.IsZero() && callOf(ctx).routed.URL.Query().Get("to") != "":
+		return invalid(FieldError{"query", "to", "must be after " + instant(time.Time{}) + ", or be left out"})
+	case !in.From.IsZero() && !in.To.IsZero() && !in.From.Before(in.To):
 		return invalid(FieldError{"query", "to", "must be after from"})
 	}
 	return nil
@@ -36,7 +41,7 @@ func (s *Service) registerAudit(api huma.API) {
 }
 
 func (s *Service) listAudit(ctx context.Context, in *auditInput) (*struct{ Body Page[AuditEntry] }, error) {
-	if p := in.check(); p != nil {
+	if p := in.check(ctx); p != nil {
 		return nil, p
 	}
 	last, p := decodeCursor("audit", in.Cursor)

@@ -26,7 +26,7 @@ func (s *Service) registerUsage(api huma.API) {
 }
 
 func (s *Service) listUsage(ctx context.Context, in *usageInput) (*struct{ Body Page[usage.Event] }, error) {
-	if p := in.check(); p != nil {
+	if p := in.check(ctx); p != nil {
 		return nil, p
 	}
 	page, err := s.deps.Usage.Search(ctx, usagestore.Query{
