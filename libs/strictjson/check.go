@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluice-platform/sluice/libs/spelling"
 )
 
 // maxFound bounds the answer to a document that is wrong all over.
@@ -67,12 +69,20 @@ func (c *checker) checkStruct(n node, t reflect.Type, path string) {
 		case seen[m.name]:
 			c.add(at, "appears twice")
 		case !known:
-			c.add(at, "is not a field here; there are %s", strings.Join(names, ", "))
+			c.add(at, "is not a field here; %s %s", thereAre(m.name, names), strings.Join(names, ", "))
 		default:
 			c.check(m.value, fieldType, at)
 		}
 		seen[m.name] = true
 	}
+}
+
+// thereAre begins the list of names, after the one that a misspelt name is near to.
+func thereAre(name string, names []string) string {
+	if near := spelling.Nearest(name, names); near != "" {
+		return "did you mean " + near + "? There are"
+	}
+	return "there are"
 }
 
 func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {

@@ -48,16 +48,16 @@ func (k kind[T]) one() string {
 
 // decode turns a document of a file into what would be in force, or returns
 // every mistake in it.
-func (k kind[T]) decode(d document) (T, []string) {
+func (k kind[T]) decode(d document) (T, []strictjson.FieldError) {
 	var v T
-	var mistakes []string
-	for _, e := range strictjson.Judge(d.data, &v, k.validate) {
-		if k.unknown != nil {
-			if message, ok := k.unknown(e.Field); ok {
-				e.Message = message
-			}
+	mistakes := strictjson.Judge(d.data, &v, k.validate)
+	for i, e := range mistakes {
+		if k.unknown == nil {
+			break
 		}
-		mistakes = append(mistakes, e.String())
+		if message, ok := k.unknown(e.Field); ok {
+			mistakes[i].Message = message
+		}
 	}
 	if len(mistakes) > 0 {
 		return v, mistakes

@@ -16,9 +16,13 @@ import (
 
 // document is one object of a file, still as JSON, and where it was written.
 type document struct {
-	where string // rules.yaml: document 2 (line 14)
+	place string     // rules.yaml: document 2
+	node  *yaml.Node // the object as it was read, for the lines of its fields; nil where they are not known
 	data  []byte
 }
+
+// where is the document's beginning: rules.yaml: document 2 (line 14).
+func (d document) where() string { return d.at("") }
 
 // load reads files, folders (every .yaml, .yml and .json below, in order of
 // their names) and - for standard input.
@@ -84,10 +88,16 @@ func loadFile(name string, stdin io.Reader) ([]document, error) {
 	}
 }
 
-// splitJSON takes an object, or a list of them.
+// splitJSON takes an object, or a list of them. What is JSON is YAML too, which
+// knows its lines.
 func splitJSON(name string, data []byte) ([]document, error) {
+	var root yaml.Node
+	var nodes []*yaml.Node
+	if json.Valid(data) && yaml.Unmarshal(data, &root) == nil {
+		nodes = objectsOf(&root)
+	}
 	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '[' {
-		return []document{{where: name, data: data}}, nil
+		return []document{{name, nodeAt(nodes, 0), data}}, nil
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(data, &items); err != nil {
@@ -95,9 +105,16 @@ func splitJSON(name string, data []byte) ([]document, error) {
 	}
 	documents := make([]document, len(items))
 	for i, item := range items {
-		documents[i] = document{where: fmt.Sprintf("%s: item %d", name, i+1), data: item}
+		documents[i] = document{fmt.Sprintf("%s: item %d", name, i+1), nodeAt(nodes, i), item}
 	}
 	return documents, nil
+}
+
+func nodeAt(nodes []*yaml.Node, i int) *yaml.Node {
+	if i >= len(nodes) {
+		return nil
+	}
+	return nodes[i]
 }
 
 // splitYAML takes several documents, each an object or a list of them.
@@ -111,15 +128,14 @@ func splitYAML(name string, data []byte) ([]document, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: document %d: %s", name, number, strings.TrimPrefix(err.Error(), "yaml: "))
+			return nil, fmt.Errorf("%s%s", name, yamlMistake(data, err)) // its document is not always known: the parser reads ahead
 		}
 		for _, node := range objectsOf(&root) {
-			where := fmt.Sprintf("%s: document %d (line %d)", name, number, node.Line)
-			data, err := toJSON(node)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", where, err)
+			d := document{place: fmt.Sprintf("%s: document %d", name, number), node: node}
+			if d.data, err = toJSON(node); err != nil {
+				return nil, fmt.Errorf("%s: %w", d.where(), err)
 			}
-			documents = append(documents, document{where: where, data: data})
+			documents = append(documents, d)
 		}
 	}
 }

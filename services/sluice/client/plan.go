@@ -46,7 +46,7 @@ func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
 	for _, d := range documents {
 		value, found := k.decode(d)
 		for _, m := range found {
-			mistakes = append(mistakes, d.where+": "+m)
+			mistakes = append(mistakes, d.at(m.Field)+": "+m.String())
 		}
 		if len(found) > 0 {
 			continue
@@ -54,17 +54,17 @@ func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
 		*k.version(&value) = 0
 		key := *k.key(&value)
 		if first, twice := out[key]; twice {
-			mistakes = append(mistakes, fmt.Sprintf("%s: %s %q is in %s too", d.where, k.noun, key, first.where))
+			mistakes = append(mistakes, fmt.Sprintf("%s: %s %q is in %s too", d.where(), k.noun, key, first.where))
 			continue
 		}
 		if k.own != nil {
 			field, own := k.own(value)
 			if first, twice := owners[own]; twice {
-				mistakes = append(mistakes, fmt.Sprintf("%s: %s: %q is in %s too; each %s has its own", d.where, field, own, first, k.noun))
+				mistakes = append(mistakes, fmt.Sprintf("%s: %s: %q is in %s too; each %s has its own", d.at(field), field, own, first, k.noun))
 			}
-			owners[own] = d.where
+			owners[own] = d.at(field)
 		}
-		out[key] = wanted[T]{d.where, value}
+		out[key] = wanted[T]{d.where(), value}
 	}
 	if len(mistakes) > 0 {
 		return nil, errors.New("nothing was changed:\n  " + strings.Join(mistakes, "\n  "))
