@@ -54,7 +54,7 @@ func TestApplyChecksServicesThatPassOnAPrefix(t *testing.T) {
 	s.must(t, service("a", "/a/")+service("b", "/b/"), apply...)
 	holds(t, s.must(t, service("a", "/new/")+service("b", "/a/")+service("c", "/b/"), apply...), "1 created, 2 updated")
 	s.refused(t, "prefix: must be a prefix that no other service has", service("a", "/a2/")+service("d", "/b/"), apply...)
-	s.refused(t, `prefix: "/d/" is in standard input: document 1 (line 2) too; each service has its own`, service("d", "/d/")+service("e", "/d/"), apply...)
+	s.refused(t, `prefix: "/d/" is in standard input: document 1 (line 3) too; each service has its own`, service("d", "/d/")+service("e", "/d/"), apply...)
 	list := s.must(t, "", "services", "list")
 	if holds(t, list, "/new/", "/a/", "/b/"); strings.Contains(list, "/a2/") || strings.Contains(list, "/d/") {
 		t.Errorf("something of a refused file was written\n%s", list)
