@@ -86,7 +86,7 @@ var badInputs = []struct {
 
 	{"limit 0", request{method: "GET", path: "/v1/rules?limit=0"}, 400, "limit", ">= 1"},
 	{"limit 501", request{method: "GET", path: "/v1/rules?limit=501"}, 400, "limit", "<= 500"},
-	{"limit x", request{method: "GET", path: "/v1/rules?limit=x"}, 400, "limit", "integer"},
+	{"limit x", request{method: "GET", path: "/v1/rules?limit=x"}, 400, "limit", "must be a whole number"},
 	{"cursor", request{method: "GET", path: "/v1/rules?cursor=!"}, 400, "cursor", "next of an earlier page"},
 	{"another list's cursor", request{method: "GET", path: "/v1/rules?cursor=a2V5AGE"}, 400, "cursor", "this list"},
 	{"unknown parameter", request{method: "GET", path: "/v1/rules?limitt=1"}, 400, "limitt", "unknown"},
@@ -171,7 +171,7 @@ var badInputs = []struct {
 
 	{"dry run of no value", request{path: "/v1/rules?dryRun", body: goodRule}, 400, "dryRun", "must be true or false"},
 	{"dry run of an empty value", request{method: "PUT", path: "/v1/rules/a?dryRun=", body: goodRule, header: anyVersion}, 400, "dryRun", "must be true or false"},
-	{"dry run perhaps", request{method: "DELETE", path: "/v1/rules/a?dryRun=perhaps", header: anyVersion}, 400, "dryRun", "boolean"},
+	{"dry run perhaps", request{method: "DELETE", path: "/v1/rules/a?dryRun=perhaps", header: anyVersion}, 400, "dryRun", "must be true or false"},
 	{"dry run of a key", request{path: "/v1/keys?dryRun=true", body: `{"tenantId":"acme"}`}, 400, "dryRun", "unknown"},
 
 	{"key without tenant", request{path: "/v1/keys", body: `{}`}, 400, "tenantId", "1 to 128"},

@@ -96,6 +96,10 @@ func fromHuma(status int, message string, errs ...error) huma.StatusError {
 	return newProblem(status, "http", message)
 }
 
+// humaTexts are its words for values of a wrong type, which do not say what
+// would be right.
+var humaTexts = map[string]string{"invalid integer": "must be a whole number", "invalid boolean": "must be true or false"}
+
 // fieldOfHuma turns query.limit into location and field.
 func fieldOfHuma(err error) FieldError {
 	var detailer huma.ErrorDetailer
@@ -105,6 +109,9 @@ func fieldOfHuma(err error) FieldError {
 	detail := detailer.ErrorDetail()
 	location, field, _ := strings.Cut(detail.Location, ".")
 	message := detail.Message
+	if better, ok := humaTexts[message]; ok {
+		message = better
+	}
 	if strings.Contains(message, time.RFC3339Nano) { // Go's way to write a format, which says nothing elsewhere
 		message = "must be RFC 3339, such as 2026-07-23T00:00:00Z"
 	}

@@ -41,6 +41,7 @@ func NewCommand() *cobra.Command {
 		// Completion scripts are cobra's own business and not documented here.
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.SetFlagErrorFunc(client.FlagError) // of all commands that have none of their own
 	root.AddCommand(newRun(), newDev(), newConfig(), newReconcile(), newHealthcheck(), newVersion())
 	root.AddCommand(client.Commands()...)
 	return root

@@ -7,6 +7,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // sluiceCommand runs the command line in this process.
@@ -26,6 +29,8 @@ func TestCommands(t *testing.T) {
 		stdout, stderr []string
 	}{
 		{"help lists the modules", []string{"run", "--help"}, 0, []string{"gateway", "indexer", "(not in all)", "--target"}, nil},
+		{"flag of the root's commands", []string{"usage", "--limit", "abc"}, 1, nil, []string{`sluice: --limit must be a whole number, not "abc"`}},
+		{"flag by another name", []string{"config", "--source"}, 1, nil, []string{"unknown flag: --source: did you mean --sources?"}},
 		{"version", []string{"version"}, 0, []string{"sluice dev", "go1."}, nil},
 		{"config", []string{"config", "--set", "postgres.url=postgres://u:hunter2@h/d", "--admin-listen", ":1"}, 0, []string{"listen: :1", "postgres://u:***@h/d"}, nil},
 		{"config with sources", []string{"config", "--sources", "--set", "log.level=debug"}, 0, []string{"level: debug # --set"}, nil},
@@ -78,5 +83,32 @@ func TestHealthcheckIsReadyz(t *testing.T) {
 	}
 	if code, _, stderr := sluiceCommand(t, "healthcheck", "--url", "http://127.0.0.1:1"); code != 1 || !strings.Contains(stderr, "refused") {
 		t.Errorf("nobody there: exit code %d, %s", code, stderr)
+	}
+}
+
+// A flag with a wrong value is answered in our words, whichever it is.
+func TestNoFlagAnswersInItsParsersWords(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			err := cmd.ParseFlags([]string{"--" + f.Name + `=a"bc`})
+			if err == nil { // a text
+				return
+			}
+			checked++
+			text := cmd.FlagErrorFunc()(cmd, err).Error()
+			if !strings.HasPrefix(text, "--"+f.Name+" must be ") || strings.Contains(text, "pars") || strings.Contains(text, "syntax") {
+				t.Errorf("%s --%s says %q", cmd.CommandPath(), f.Name, text)
+			}
+		})
+		for _, below := range cmd.Commands() {
+			walk(below)
+		}
+	}
+	walk(NewCommand())
+	if checked < 30 {
+		t.Errorf("only %d flags have another type than text", checked)
 	}
 }

@@ -33,7 +33,7 @@ func withSubcommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 			return unknownCommand(cmd, words[0])
 		}
-		return err
+		return FlagError(cmd, err)
 	})
 	return cmd
 }

@@ -113,6 +113,12 @@ func TestConnectionMistakesAreNamed(t *testing.T) {
 		"overrides set tenant a --metric m --token t":                "limit: must be given",
 		"overrides set tenant a --metric m --unlimited --until soon --token t": "--until must be",
 		"keys create": `"tenant" not set`,
+		"overrides set tenant a --metric m --limit abc":                 `--limit must be a whole number, not "abc"`,
+		"overrides set tenant a --metric m --limit 1.5":                 `--limit must be a whole number, not "1.5"`,
+		"overrides set tenant a --metric m --limit 9223372036854775808": `--limit must be a whole number of at most 64 bits, not "9223372036854775808"`,
+		"overrides set tenant a --metrc m":                              "unknown flag: --metrc: did you mean --metric?",
+		"rules apply -f x --dry-run=maybe":                              `--dry-run must be true or false, or be given without a value, not "maybe"`,
+		"cache rehearse --route x --rate 1 --since never":               `--since must be a duration such as 90s, 30m or 1h, not "never"`,
 	} {
 		root := &cobra.Command{Use: "sluice", SilenceErrors: true}
 		root.AddCommand(Commands()...)

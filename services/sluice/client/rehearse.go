@@ -62,7 +62,7 @@ func rehearseCommand(c *connection) *cobra.Command {
 			"  awk '{print $7}' access.log | sluice cache rehearse --route shop --paths - --rate 1000 --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c) },
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return couldNot(err) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return couldNot(FlagError(cmd, err)) })
 	flags := cmd.Flags()
 	flags.StringVar(&f.route, "route", "", "a service, or an endpoint of one with a cache of its own: 'SERVICE METHOD /pattern'")
 	flags.Float64Var(&f.rate, "rate", 0, "reads a second, of all keys together")

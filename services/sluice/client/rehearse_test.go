@@ -34,7 +34,7 @@ func TestMistakesOfRehearseAreNamed(t *testing.T) {
 		"--route shop":                     "--rate must be given: reads a second",
 		"--route shop --rate -1":           "--rate must be above 0 and at most 50000, not -1",
 		"--route shop --rate NaN":          "--rate must be above 0",
-		"--route shop --rate many":         "invalid argument",
+		"--route shop --rate many":         `--rate must be a number such as 0.5, not "many"`,
 		"surplus " + shop:                  "unknown command",
 		"--frob":                           "unknown flag",
 		shop + "--nodes 1":                 "--nodes must be 2 to 64, not 1",
