@@ -24,6 +24,9 @@
 // may be open at once (Options.MaxOpen), from before their charge until they were
 // brought to their end.
 //
+// Both are read for the list of what is open (Book.Open): the places of one tenant,
+// or the index, each beside looks which hold that nothing of it was lost.
+//
 // Counters in other slots of a Cluster, and those of shadow rules, follow: each
 // group of them has a number of its own, named by the attempt, that goes from 0
 // to 1 with its charge and to 2 with its end. The tenant's slot decides: others

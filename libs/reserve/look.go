@@ -35,9 +35,18 @@ func (b *Book) look(ctx context.Context, n name, attempt int64) (standing, error
 	if attempt != 0 {
 		asked = field(attempt)
 	}
+	return standingOf(n, lookScript.Run(ctx, b.o.Client, b.lookKeys(n), asked))
+}
+
+// lookKeys are the keys that the script reads.
+func (b *Book) lookKeys(n name) []string {
 	p := b.o.KeyPrefix
-	keys := []string{p + n.state(), p + n.attempt(), p + n.end(), p + n.records(), redisstore.MarkerKey(b.o.Client, p, n.state()), p + n.places()}
-	answer, err := lookScript.Run(ctx, b.o.Client, keys, asked).StringSlice()
+	return []string{p + n.state(), p + n.attempt(), p + n.end(), p + n.records(), redisstore.MarkerKey(b.o.Client, p, n.state()), p + n.places()}
+}
+
+// standingOf reads the script's answer.
+func standingOf(n name, cmd *redis.Cmd) (standing, error) {
+	answer, err := cmd.StringSlice()
 	if err != nil {
 		return standing{}, fmt.Errorf("look at reservation %s: %w", n.id, unavailable(err))
 	}

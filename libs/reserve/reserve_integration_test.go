@@ -228,3 +228,13 @@ func TestManyOpenAtOnceOnCluster(t *testing.T) {
 	t.Parallel()
 	onCluster(t).crowd(50)
 }
+
+func TestOpenOnesAreListedOnRedis(t *testing.T) {
+	t.Parallel()
+	onRedis(t).listsOpen()
+}
+
+func TestOpenOnesAreListedOnACluster(t *testing.T) {
+	t.Parallel()
+	onCluster(t).listsOpen()
+}

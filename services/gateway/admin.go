@@ -44,12 +44,15 @@ type entryView struct {
 }
 
 // RootAdminRoutes implements service.RootAdminHandler.
-func (s *Service) RootAdminRoutes() []string { return []string{explainPattern, releasePattern} }
+func (s *Service) RootAdminRoutes() []string {
+	return []string{explainPattern, openPattern, releasePattern}
+}
 
 // AdminRoutes implements service.AdminHandler: GET /tables/{topic}, with ?key=
-// for one entry alone, POST /v1/explain, and the release of reservations.
+// for one entry alone, POST /v1/explain, and the list and release of reservations.
 func (s *Service) AdminRoutes(mux *http.ServeMux) {
 	mux.Handle(explainPattern, s.explainer)
+	mux.Handle(openPattern, s.lister)
 	mux.Handle(releasePattern, s.releaser)
 	mux.HandleFunc("GET /tables/{topic}", func(w http.ResponseWriter, r *http.Request) {
 		key, one := r.URL.Query().Get("key"), r.URL.Query().Has("key")

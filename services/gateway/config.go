@@ -68,7 +68,7 @@ type StoreConfig struct {
 // ReservationsConfig bounds reservations.
 type ReservationsConfig struct {
 	MaxOpen int     `koanf:"maxOpen" doc:"How many reservations a tenant may have open at once (429 beyond), 1 to 1000000; each takes 1.2 KB of Redis. The same on all gateways."`
-	Tokens  []Token `koanf:"tokens" doc:"Bearer tokens of operators, who may release any tenant's reservation on the admin port. Without any, every call is refused."`
+	Tokens  []Token `koanf:"tokens" doc:"Bearer tokens of operators, who may list and release any tenant's reservations on the admin port. Without any, every call is refused."`
 }
 
 // ServerConfig bounds what clients may take.

@@ -30,11 +30,17 @@ func (g *gate) answerReservation(x *exchange, status int, decision string, r *re
 }
 
 func appendReservation(b []byte, r *reserve.Reservation) []byte {
+	return append(appendStanding(append(b, '{'), r), '}', '\n')
+}
+
+// appendStanding writes the fields that say what a reservation is of, and how it
+// stands.
+func appendStanding(b []byte, r *reserve.Reservation) []byte {
 	state := r.State
 	if state == reserve.Void {
 		state = reserve.Released
 	}
-	b = appendString(append(b, `{"id":`...), r.ID)
+	b = appendString(append(b, `"id":`...), r.ID)
 	b = appendString(append(b, `,"state":`...), state.String())
 	b = strconv.AppendInt(append(b, `,"reserved":`...), r.Cost, 10)
 	if state == reserve.Committed {
@@ -51,7 +57,7 @@ func appendReservation(b []byte, r *reserve.Reservation) []byte {
 	if !r.EndedAt.IsZero() {
 		b = appendTime(b, `,"endedAt":"`, r.EndedAt)
 	}
-	return append(b, '}', '\n')
+	return b
 }
 
 // appendMetrics says what the units are counted as: none where no rule that

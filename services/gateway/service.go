@@ -46,7 +46,8 @@ type Service struct {
 	tables *tables
 	// explainer answers POST /v1/explain.
 	explainer *explainer
-	// releaser answers operators who release reservations.
+	// lister and releaser answer operators who list and release reservations.
+	lister   *lister
 	releaser *releaser
 	// counters are the store and what stands in for it.
 	counters *counters
@@ -114,6 +115,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		s.gate.tokens = s.tokens
 	}
 	s.explainer = newExplainer(s.gate, to.index, s.tables, asking)
+	s.lister = &lister{gate: s.gate, operators: operators}
 	s.releaser = &releaser{gate: s.gate, operators: operators}
 	s.server = newServer(cfg, s.gate, deps.Log)
 	return s, nil

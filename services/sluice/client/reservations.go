@@ -4,16 +4,75 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func reservationsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "reservations", Short: "Release what clients have reserved and left", SilenceUsage: true}
+	cmd := &cobra.Command{Use: "reservations", Short: "List what clients have reserved, and release what they have left", SilenceUsage: true}
 	c := &connection{flag: "--admin-url", env: envAdminURL, fallback: defaultAdminURL, what: "gateway"}
 	cmd.PersistentFlags().StringVar(&c.url, "admin-url", "", "the gateway's admin port (default $"+envAdminURL+", else "+defaultAdminURL+")")
 	cmd.PersistentFlags().StringVar(&c.token, "token", "", "a token of gateway.reservations.tokens (default $"+envToken+")")
-	return withSubcommands(cmd, releaseReservationCommand(c))
+	return withSubcommands(cmd, listReservationsCommand(c), releaseReservationCommand(c))
+}
+
+// openReservation is one as a gateway lists it.
+type openReservation struct {
+	TenantID      string     `json:"tenantId"`
+	UserID        string     `json:"userId,omitempty"`
+	ApplicationID string     `json:"applicationId,omitempty"`
+	ID            string     `json:"id"`
+	State         string     `json:"state"`
+	Reserved      int64      `json:"reserved"`
+	Service       string     `json:"service,omitempty"`
+	Endpoint      string     `json:"endpoint,omitempty"`
+	Method        string     `json:"method,omitempty"`
+	Metrics       []string   `json:"metrics,omitempty"`
+	ReservedAt    *time.Time `json:"reservedAt,omitempty"`
+	ExpiresAt     *time.Time `json:"expiresAt,omitempty"`
+}
+
+func listReservationsCommand(c *connection) *cobra.Command {
+	var tenant, output string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List reservations that are open, the first to expire first", Args: cobra.NoArgs,
+		Example: "  sluice reservations list --tenant acme",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return fmt.Errorf("--limit must be at least 1, not %d", limit)
+			}
+			query := url.Values{}
+			if tenant != "" {
+				query.Set("tenant", tenant)
+			}
+			open, err := all[openReservation](cmd.Context(), c, "/v1/reservations", query, limit)
+			if err != nil {
+				return err
+			}
+			columns := []string{"TENANT", "ID", "RESERVED", "METRICS", "USER", "APPLICATION", "REQUEST", "SINCE", "EXPIRES"}
+			return show(cmd.OutOrStdout(), output, open, columns, openReservationRow)
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only this tenant's")
+	cmd.Flags().IntVar(&limit, "limit", 100, "how many at most")
+	outputFlag(cmd, &output)
+	return cmd
+}
+
+func openReservationRow(r openReservation) []string {
+	at := func(t *time.Time) string {
+		if t == nil { // its record was lost
+			return "-"
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	return []string{
+		r.TenantID, r.ID, fmt.Sprint(r.Reserved), strings.Join(r.Metrics, ","), r.UserID, r.ApplicationID,
+		strings.TrimSpace(r.Method + " " + r.Endpoint), at(r.ReservedAt), at(r.ExpiresAt),
+	}
 }
 
 func releaseReservationCommand(c *connection) *cobra.Command {
