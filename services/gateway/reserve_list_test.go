@@ -23,7 +23,7 @@ func (r *reserving) listing(token, query string) *httptest.ResponseRecorder {
 		r.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle(openPattern, &lister{gate: r.gates[0].gate, operators: operators})
+	(&Service{lister: &lister{gate: r.gates[0].gate, operators: operators}}).AdminRoutes(mux)
 	req := httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, "/v1/reservations"+query, nil)
 	req.Header.Set("Authorization", "Bearer "+token)
 	rec := httptest.NewRecorder()
