@@ -22,8 +22,14 @@ type explanation struct {
 	Refused *refusedView `json:"refused,omitempty"`
 	// WouldPass is for a request at this instant; absent when the counters
 	// could not be asked.
-	WouldPass *bool  `json:"wouldPass,omitempty"`
-	Trouble   string `json:"trouble,omitempty"`
+	WouldPass *bool `json:"wouldPass,omitempty"`
+	// Status is how the gate would answer one that would not pass, 0 otherwise.
+	Status int `json:"status,omitempty"`
+	// RetryAfter is the answer's Retry-After of a 429, in seconds, before jitter
+	// (gateway.answers.retryAfterJitter), which only adds to it; 0 where waiting
+	// does not help.
+	RetryAfter int64  `json:"retryAfter,omitempty"`
+	Trouble    string `json:"trouble,omitempty"`
 }
 
 type askedView struct {
@@ -89,6 +95,8 @@ type winnerView struct {
 	Unreadable  string `json:"unreadable,omitempty"`
 	OnStoreLoss string `json:"onStoreLoss,omitempty"`
 	WouldPass   *bool  `json:"wouldPass,omitempty"`
+	// RetryAfter is explanation.RetryAfter by this counter alone.
+	RetryAfter int64 `json:"retryAfter,omitempty"`
 }
 
 // explainer answers questions. It finds service, endpoint and winners by the
@@ -153,45 +161,51 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 	x.peek(ctx, req.Cost, found.Matches, out)
 	if _, p := x.gate.turnsAway(target, who); p != nil {
 		out.Refused, out.WouldPass = &refusedView{p.status, p.title, p.detail}, new(bool)
+		out.Status, out.RetryAfter = p.status, 0
 	}
 	return out, nil
 }
 
 // peek looks at the winners' counters: cost 0 takes nothing.
 func (x *explainer) peek(ctx context.Context, cost int64, matches []rule.Match, out *explanation) {
-	var counters []limit.Counter
+	var l looks
 	passes := true
-	at := make([]int, 0, len(matches)) // winner of each counter
 	for i := range matches {
 		m := &matches[i]
 		out.Winners[i] = viewWinner(m, cost)
+		w := &out.Winners[i]
 		if m.MissingDeny {
 			passes = passes && m.Rule.Shadow
 			continue
 		}
 		if m.Rule.Unreadable != "" {
-			out.Winners[i].Unreadable, out.Winners[i].OnStoreLoss = m.Rule.Unreadable, m.Rule.OnStoreLoss
+			w.Unreadable, w.OnStoreLoss = m.Rule.Unreadable, m.Rule.OnStoreLoss
 			passes = passes && (m.Rule.Shadow || m.Rule.OnStoreLoss != rules.StoreLossClosed)
 			continue
 		}
 		look := x.gate.counter(m, 0)
-		look.Cost = 0 // also where the rule has a cost of its own
-		counters, at = append(counters, look), append(at, i)
-		out.Winners[i].Counter, out.Winners[i].Limit, out.Winners[i].Burst, out.Winners[i].Unlimited = look.Key, look.Limit, look.Burst, look.Unlimited
+		l.add(i, look)
+		w.Counter, w.Limit, w.Burst, w.Unlimited = look.Key, look.Limit, look.Burst, look.Unlimited
 		if look.Wallet() {
-			out.Winners[i].Limit = look.Granted
+			w.Limit = look.Granted
 		}
 	}
-	d, err := x.gate.store.Decide(ctx, counters)
+	l.addSooner(out.Winners)
+	d, err := x.gate.store.Decide(ctx, l.counters)
 	if err != nil {
 		out.Trouble = err.Error()
 		return
 	}
-	for n, i := range at {
-		ok := out.Winners[i].show(&d.States[n], &counters[n])
+	for n, i := range l.of {
+		ok := out.Winners[i].show(&d.States[n], &l.counters[n])
+		if !ok {
+			l.deny(n, d.States, out.Winners[i].Cost)
+			out.Winners[i].wait(&d.States[n])
+		}
 		passes = passes && (ok || matches[i].Rule.Shadow)
 	}
 	out.WouldPass = &passes
+	out.Status, out.RetryAfter = foretell(matches, &l, d)
 }
 
 // show adds a counter's state, and reports whether the winner's cost would pass.
@@ -204,6 +218,12 @@ func (w *winnerView) show(state *limit.State, c *limit.Counter) bool {
 		w.Limit, w.Carried = state.Limit, state.Carried
 	}
 	return passes
+}
+
+// wait adds how long a cost that would not pass had to wait.
+func (w *winnerView) wait(state *limit.State) {
+	x := exchange{judged: []judgement{{state: *state}}}
+	w.RetryAfter, _ = x.wait()
 }
 
 func viewWinner(m *rule.Match, cost int64) winnerView {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -252,29 +255,58 @@ func TestExplainSaysThatCountersAreAway(t *testing.T) {
 	}
 }
 
-// What is explained to pass passes, and what not is denied.
+// What is explained to pass passes, and what not is denied, with the status and
+// the Retry-After that were foretold.
 func TestExplainForetells(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, standOptions{trusted: []string{loopback}})
+	t.Run("model", func(t *testing.T) {
+		t.Parallel()
+		var clock atomic.Int64 // µs
+		clock.Store(noon.UnixMicro())
+		s := newStand(t, standOptions{trusted: []string{loopback}, now: func() time.Time { return time.UnixMicro(clock.Load()).UTC() }})
+		s.holdForetold(t, "/demo/x", func(d time.Duration) { clock.Add(d.Microseconds()) })
+	})
+	t.Run("script", func(t *testing.T) {
+		t.Parallel()
+		r := newReserving(t, 1)
+		r.gates[0].holdForetold(t, "/llm/x", r.wait)
+	})
+}
+
+func (s *stand) holdForetold(t *testing.T, path string, pause func(time.Duration)) {
 	algorithms := []string{
 		`{"algorithm":"fixedWindow","limit":%d,"window":"1m"}`, `{"algorithm":"slidingWindow","limit":%d,"window":"1h"}`,
 		`{"algorithm":"gcra","limit":%d,"window":"1h"}`, `{"algorithm":"tokenBucket","limit":%d,"window":"1h"}`,
-		`{"algorithm":"quota","kind":"renewing","limit":%d,"period":"day"}`,
+		`{"algorithm":"quota","kind":"renewing","limit":%d,"period":"day"}`, `{"algorithm":"quota","kind":"renewing","limit":%d,"period":"never"}`,
 		`{"algorithm":"quota","kind":"renewing","limit":%d,"period":"week","overdraft":"once"}`,
 	}
-	run := 0
+	run, waits := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		run++
-		tenant := fmt.Sprintf("t%d", run)
+		tenant, buckets := fmt.Sprintf("t%d", run), int64(0)
 		for i := range rapid.IntRange(1, 3).Draw(t, "rules") {
 			l := fmt.Sprintf(rapid.SampledFrom(algorithms).Draw(t, "algorithm"), rapid.IntRange(0, 12).Draw(t, "limit"))
+			if strings.Contains(l, "gcra") || strings.Contains(l, "Bucket") {
+				buckets = 1 // told a microsecond late at most, which may be one second more
+			}
 			s.putRule(fmt.Sprintf(`{"id":"r%d","subject":{"kind":"tenant","value":"%s"},"metric":"m%d","cost":%d,"limit":%s}`, i, tenant, i, rapid.IntRange(0, 5).Draw(t, "cost"), l))
 		}
 		for range 6 {
-			foretold := *s.explained(fmt.Sprintf(`{"tenantId":"%s","path":"/demo/x"}`, tenant)).WouldPass
-			if a := s.get("/demo/x", "X-Tenant-Id", tenant); foretold != (a.StatusCode == http.StatusOK) {
-				t.Fatalf("foretold to pass: %t, answered %d %s", foretold, a.StatusCode, a.body)
+			out := s.explained(fmt.Sprintf(`{"tenantId":"%s","path":"%s"}`, tenant, path))
+			a := s.get(path, "X-Tenant-Id", tenant)
+			if *out.WouldPass != (a.StatusCode == http.StatusOK) || !*out.WouldPass && out.Status != a.StatusCode || *out.WouldPass && out.Status != 0 {
+				t.Fatalf("foretold to pass: %t, status %d; answered %d %s", *out.WouldPass, out.Status, a.StatusCode, a.body)
+			}
+			wait, _ := strconv.ParseInt(a.Header.Get("Retry-After"), 10, 64) // 0 where there is none
+			if out.RetryAfter < wait || out.RetryAfter > wait+buckets || (out.RetryAfter == 0) != (wait == 0) {
+				t.Fatalf("foretold to wait %d s, answered %d: %+v", out.RetryAfter, wait, out.Winners)
+			}
+			if waits += int(min(wait, 1)); rapid.Bool().Draw(t, "pause") {
+				pause(time.Duration(rapid.Int64Range(1, int64(40*time.Minute/time.Microsecond)).Draw(t, "µs")) * time.Microsecond)
 			}
 		}
 	})
+	if waits == 0 {
+		t.Error("nobody had to wait")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"text/tabwriter"
@@ -52,6 +53,7 @@ type explainAnswer struct {
 		Unreadable, OnStoreLoss                string
 		Remaining                              *int64
 		ResetSeconds                           float64
+		RetryAfter                             int64
 		WouldPass                              *bool
 	}
 	Refused *struct {
@@ -60,7 +62,10 @@ type explainAnswer struct {
 	}
 	Unread    []string
 	WouldPass *bool
-	Trouble   string
+	// Status is that of the answer which would be given, RetryAfter its header.
+	Status     int
+	RetryAfter int64
+	Trouble    string
 }
 
 func explainCommand() *cobra.Command {
@@ -148,17 +153,27 @@ func (a *explainAnswer) print(w io.Writer) error {
 	if len(a.Unread) > 0 {
 		fmt.Fprintf(w, "\nthis gateway cannot read these rules: %s\n", strings.Join(a.Unread, ", "))
 	}
+	fmt.Fprintf(w, "\n%s\n", a.outcome())
+	return nil
+}
+
+// outcome says in a line what the request would come to.
+func (a *explainAnswer) outcome() string {
 	switch {
 	case a.Refused != nil:
-		fmt.Fprintf(w, "\nwould be answered %d before any rule is asked: %s. %s\n", a.Refused.Status, a.Refused.Title, a.Refused.Detail)
+		return fmt.Sprintf("would be answered %d before any rule is asked: %s. %s", a.Refused.Status, a.Refused.Title, a.Refused.Detail)
 	case a.WouldPass == nil:
-		fmt.Fprintf(w, "\nnot known whether it would pass: %s\n", a.Trouble)
+		return "not known whether it would pass: " + a.Trouble
 	case *a.WouldPass:
-		fmt.Fprintln(w, "\nwould pass")
-	default:
-		fmt.Fprintln(w, "\nwould be denied")
+		return "would pass"
+	case a.Status == 0: // of an older gateway
+		return "would be denied"
+	case a.RetryAfter > 0:
+		return fmt.Sprintf("would be denied: %d, Retry-After %d or a little more, so that not all come back at once", a.Status, a.RetryAfter)
+	case a.Status == http.StatusTooManyRequests:
+		return fmt.Sprintf("would be denied: %d without Retry-After, as waiting does not help", a.Status)
 	}
-	return nil
+	return fmt.Sprintf("would be denied: %d", a.Status)
 }
 
 func (a *explainAnswer) winner(i int) []string {
@@ -179,6 +194,9 @@ func (a *explainAnswer) winner(i int) []string {
 		passes = "yes"
 	case v.WouldPass != nil:
 		passes = fmt.Sprintf("no: costs %d", v.Cost)
+		if v.RetryAfter > 0 {
+			passes += fmt.Sprintf(", in %d s", v.RetryAfter)
+		}
 	}
 	if a.Request.Cached && v.CountCached != nil && !*v.CountCached {
 		passes += "; a stored answer is free"
@@ -197,7 +215,7 @@ func (a *explainAnswer) left(i int) string {
 		left += fmt.Sprintf(", %d carried over", v.Carried)
 	}
 	if v.ResetSeconds > 0 { // nothing refills a wallet or a full bucket
-		left += fmt.Sprintf(", reset in %.0f s", v.ResetSeconds)
+		left += fmt.Sprintf(", reset in %.0f s", math.Ceil(v.ResetSeconds)) // up, as headers have it
 	}
 	return left
 }
