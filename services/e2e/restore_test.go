@@ -135,8 +135,8 @@ func (b *buyers) finish() {
 
 // Redis is emptied, killed and restarted, and replaced by a replica, under load,
 // with one gateway cut off from Kafka and events that come twice: every counter
-// equals the units that were admitted (but see unknown), nobody was admitted
-// beyond a limit, and nobody who had units left is refused.
+// equals the units that were admitted, nobody was admitted beyond a limit, and
+// nobody who had units left is refused.
 func TestQuotasSurviveRedis(t *testing.T) {
 	t.Parallel()
 	const tight = 1500 // of tenant-0; the others have plenty
@@ -175,25 +175,19 @@ func TestQuotasSurviveRedis(t *testing.T) {
 	for s.gates[0].hit("/svc/sold", as("tenant-0")).code == http.StatusOK {
 		b.passed[0].Add(1)
 	}
-	over, calls := int64(0), s.unknown()
 	for tenant := range b.passed {
-		used, passed := s.used(tenant), b.passed[tenant].Load()
-		if over += used - passed; used < passed {
+		if used, passed := s.used(tenant), b.passed[tenant].Load(); used != passed {
 			t.Errorf("tenant-%d: the counter says %d, %d were admitted", tenant, used, passed)
 		}
 	}
-	if t.Logf("%d units are counted and were not admitted, %d calls are unknown", over, calls); over > calls {
-		t.Errorf("%d units are counted and were not admitted, and only %d calls are unknown", over, calls)
-	}
+	t.Logf("%d calls were lost together with redis", s.unknown())
 	if used, passed := s.used(0), b.passed[0].Load(); used != tight || passed > tight {
 		t.Errorf("tenant-0 was admitted %d times and has used %d, want its limit of %d", passed, used, tight)
 	}
 }
 
 // unknown is how many calls lost their answer, and then the Redis that had their
-// receipt: nobody knows whether they were charged (ADR 15, "What is lost"). Most
-// were not, or their charge was lost with it; one that another gateway saw the
-// total of stays charged, and that is the one way to a unit too many.
+// receipt: by themselves nobody knows whether they were charged.
 func (s *stack) unknown() (calls int64) {
 	for _, g := range s.gates {
 		calls += int64(g.metric("sluice_store_unknown_total"))

@@ -129,7 +129,7 @@ func registerStore(reg prometheus.Registerer, store *redisstore.Store) error {
 		counter("sluice_store_late_total", "Calls to the counter store that were not answered within gateway.store.budget.", func() uint64 { return stats().Left }),
 		counter("sluice_store_undone_total", "Charges given back: their answer came too late, or another slot denied.", func() uint64 { return stats().Undone }),
 		counter("sluice_store_lost_total", "Calls to the counter store that were sent and never answered.", func() uint64 { return stats().Lost }),
-		counter("sluice_store_unknown_total", "Calls of those that charged quotas and of which no receipt could be had, or none was left after a restore: nobody knows whether they were charged.", func() uint64 { return stats().Unknown }),
+		counter("sluice_store_unknown_total", "Calls of those that charged quotas and of which no receipt could be had, or none was left after a restore: by itself the gateway does not know whether they were charged; the restore finds out (sluice_keeper_lost_units_total).", func() uint64 { return stats().Unknown }),
 	} {
 		errs = append(errs, reg.Register(c))
 	}

@@ -9,6 +9,7 @@ type metrics struct {
 	restoring                   prometheus.Gauge
 	restores, restoreFailures   prometheus.Counter
 	raised                      prometheus.Counter
+	lostUnits                   *prometheus.CounterVec
 	restoreSeconds              prometheus.Histogram
 }
 
@@ -48,7 +49,14 @@ func newMetrics(reg prometheus.Registerer, lag func() float64) *metrics {
 		Name: "sluice_keeper_restore_seconds", Help: "From when quotas were seen not to be whole to when they were again.",
 		Buckets: []float64{.5, 1, 2, 3, 5, 10, 20, 30, 60, 300},
 	})
-	reg.MustRegister(m.restoring, m.restores, m.restoreFailures, m.raised, m.restoreSeconds)
+	m.lostUnits = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "sluice_keeper_lost_units_total",
+		Help: "Units of calls whose answers were lost together with Redis, by what became of them: returned, for the totals that came back held them; or unknown, because nobody could tell, so that they may be counted though they were not admitted.",
+	}, []string{"result"})
+	for _, result := range []string{"returned", "unknown"} {
+		m.lostUnits.WithLabelValues(result)
+	}
+	reg.MustRegister(m.lostUnits, m.restoring, m.restores, m.restoreFailures, m.raised, m.restoreSeconds)
 	reg.MustRegister(m.events, m.bad, m.rows, m.failures, m.pending, m.last, m.seconds,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "sluice_keeper_lag_seconds",
 			Help: "Age of the oldest usage event that is read and not in Postgres yet; 0 when all of them are."}, lag))

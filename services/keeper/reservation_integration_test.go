@@ -167,6 +167,7 @@ func TestReservationsSurviveTheLossOfRedis(t *testing.T) {
 		t.Fatalf("%d used after the second loss", n)
 	}
 	last := l.booking("last", true)
+	servertest.Eventually(t, patience, "the gateway to have handed in", last.Whole)
 	for id, want := range map[string]string{"on-kept": "", "on-open": "committed before, at a cost of 4", "off-open": "committed before, at a cost of 4", "on-due": "expired"} {
 		_, err := last.commit(id, 5)
 		if got := fmt.Sprint(err); want != "" && !strings.Contains(got, want) || want == "" && err != nil {

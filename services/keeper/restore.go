@@ -126,10 +126,13 @@ func (r *restorer) restore(ctx context.Context, p redisstore.Process) error {
 	}
 	log := r.deps.Log.With("redis", p.String(), "marker", p.Marker)
 	r.announce(log)
-	err = r.awaitGateways(ctx, p)
+	names, err := r.awaitGateways(ctx, p)
 	var raised int
 	if err == nil {
 		raised, err = r.raise(ctx)
+	}
+	if err == nil {
+		err = r.settleLost(ctx, p, names)
 	}
 	if err == nil {
 		err = r.redis.Seal(ctx, p)

@@ -48,8 +48,8 @@ func living(all []redisstore.Gateway, at time.Time) map[string]bool {
 // awaitGateways waits until every gateway that lived before the loss, or lives
 // now, has handed in what it knows, or was not there for goneAfter. What one of
 // them knows may be in no event yet: its requests are under way, or it is cut
-// off from Kafka.
-func (r *restorer) awaitGateways(ctx context.Context, p redisstore.Process) error {
+// off from Kafka. It returns who has handed in.
+func (r *restorer) awaitGateways(ctx context.Context, p redisstore.Process) (names []string, err error) {
 	began := time.Now()
 	awaited := map[string]time.Time{} // and when each was there last, by our clock
 	least := settleFor
@@ -67,7 +67,7 @@ func (r *restorer) awaitGateways(ctx context.Context, p redisstore.Process) erro
 	for first := true; ; first = false {
 		all, now, err := r.askGateways(ctx, p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if first {
 			for name := range living(all, latest(all)) {
@@ -76,11 +76,11 @@ func (r *restorer) awaitGateways(ctx context.Context, p redisstore.Process) erro
 		}
 		missing := r.missing(awaited, all, now, p.Marker)
 		if len(missing) == 0 && time.Since(began) >= least {
-			return nil
+			return handedIn(all, p.Marker), nil
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil, ctx.Err()
 		case <-ticker.C:
 		}
 	}
@@ -100,6 +100,15 @@ func (r *restorer) askGateways(ctx context.Context, p redisstore.Process) ([]red
 		}
 	}
 	return r.redis.Gateways(ctx, p)
+}
+
+func handedIn(all []redisstore.Gateway, marker string) (names []string) {
+	for _, g := range all {
+		if g.Marker == marker {
+			names = append(names, g.Name)
+		}
+	}
+	return names
 }
 
 func latest(all []redisstore.Gateway) (at time.Time) {

@@ -47,7 +47,7 @@ type gateway struct {
 
 func (l *loss) gateway(name string, ships bool) *gateway {
 	l.t.Helper()
-	s, err := redisstore.New(l.client(), redisstore.Options{KeyPrefix: l.prefix, Name: name, Budget: time.Second, CallTimeout: 2 * time.Second})
+	s, err := redisstore.New(l.client(), redisstore.Options{KeyPrefix: l.prefix, Name: name, Budget: time.Second, CallTimeout: 2 * time.Second, Lanes: 8})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestKillAtEachStepOfARestore(t *testing.T) {
 	for range 7 {
 		g.charge(monthly(1, 10))
 	}
-	for steps := range 4 {
+	for steps := range 5 {
 		l.flush()
 		dead := l.newKeeper(time.Hour).restore
 		l.lastSteps(dead, steps)
@@ -235,15 +235,17 @@ func (l *loss) lastSteps(r *restorer, steps int) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	p := all[0]
+	p, names := all[0], []string(nil)
 	for step := range steps {
 		switch step {
 		case 0:
 			p, err = r.redis.Begin(l.t.Context(), p)
 		case 1:
-			err = r.awaitGateways(l.t.Context(), p)
+			names, err = r.awaitGateways(l.t.Context(), p)
 		case 2:
 			_, err = r.raise(l.t.Context())
+		case 3:
+			err = r.settleLost(l.t.Context(), p, names)
 		}
 		if err != nil {
 			l.t.Fatalf("step %d: %v", step, err)

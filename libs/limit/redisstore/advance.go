@@ -149,7 +149,7 @@ func (p *part) step(prefix string, st *Step) (repeated bool) {
 	p.groups[len(p.groups)-1].guards++
 	p.number(codeStep)
 	repeated = p.key(prefix+st.Key, kindInteger)
-	p.steps = append(p.steps, stepAt{p.keyAt(p.places[len(p.places)-1]), st.To})
+	p.steps = append(p.steps, stepAt{p.keyAt(p.places[len(p.places)-1]), st.From, st.To})
 	p.numbers(st.From, st.To)
 	return repeated
 }

@@ -10,8 +10,12 @@ import (
 // attendEvery is how often a gateway says that it is there.
 const attendEvery = 500 * time.Millisecond
 
-// attendAgain is the least time between two rounds that decisions ask for.
-const attendAgain = 50 * time.Millisecond
+// attendAgain is the least time between two rounds that decisions ask for;
+// attendRestore is that between two in which others may ask of lost calls.
+const (
+	attendAgain   = 50 * time.Millisecond
+	attendRestore = 100 * time.Millisecond
+)
 
 // Run says to each Redis that this gateway is there, and hands in what it knows
 // of quotas where they are being restored, until ctx is cancelled; then it says
@@ -27,18 +31,18 @@ const attendAgain = 50 * time.Millisecond
 // It keeps one more connection to each Redis, the witness that makes charges of
 // quotas cheaper there.
 func (s *Store) Run(ctx context.Context) error {
-	ticker := time.NewTicker(attendEvery)
-	defer ticker.Stop()
 	a := newAttendance()
 	defer a.end()
 	for {
-		s.attend(ctx, a)
+		round := time.NewTimer(s.attend(ctx, a))
 		select {
 		case <-ctx.Done():
+			round.Stop()
 			s.goodbye()
 			return nil
-		case <-ticker.C:
+		case <-round.C:
 		case <-s.attention:
+			round.Stop()
 			pause := time.NewTimer(attendAgain)
 			select {
 			case <-pause.C:
@@ -54,10 +58,13 @@ type attendance struct {
 	// By address: the marker handed in to, and who shows the process to scripts.
 	handed    map[string]string
 	witnesses map[string]*witness
+	// Who was seen there, and what was said of lost calls in the last restore.
+	peers    map[string]*peers
+	accounts map[string]*account
 }
 
 func newAttendance() *attendance {
-	return &attendance{handed: map[string]string{}, witnesses: map[string]*witness{}}
+	return &attendance{handed: map[string]string{}, witnesses: map[string]*witness{}, peers: map[string]*peers{}, accounts: map[string]*account{}}
 }
 
 func (a *attendance) end() {
@@ -74,20 +81,31 @@ func (a *attendance) without(all []process) {
 			delete(a.witnesses, addr)
 		}
 	}
+	for addr := range a.peers {
+		if !slices.ContainsFunc(all, func(p process) bool { return p.addr == addr }) {
+			delete(a.peers, addr)
+			delete(a.accounts, addr)
+		}
+	}
 }
 
-// attend goes round the processes once. What fails is tried at the next round.
-func (s *Store) attend(ctx context.Context, a *attendance) {
+// attend goes round the processes once, and returns when to do so again. What
+// fails is tried at the next round.
+func (s *Store) attend(ctx context.Context, a *attendance) (again time.Duration) {
 	listing, cancel := context.WithTimeout(ctx, 2*s.o.CallTimeout)
 	all, err := processes(listing, s.client)
 	cancel()
 	if err != nil {
-		return
+		return attendEvery
 	}
+	again = attendEvery
 	whole, runIDs := true, make([]string, len(all))
 	for i := range all {
-		st := s.attendOne(ctx, &all[i], a.handed)
+		st := s.attendOne(ctx, &all[i], a)
 		whole, runIDs[i] = st.whole() && whole, st.runID
+		if !st.whole() && st.incarnation() != "" {
+			again = attendRestore
+		}
 	}
 	s.whole.Store(whole)
 	a.without(all)
@@ -96,28 +114,53 @@ func (s *Store) attend(ctx context.Context, a *attendance) {
 			s.attest(ctx, a, &all[i], runID)
 		}
 	}
+	return again
 }
 
 // attendOne returns how the process stands, nothing where that is not known.
-func (s *Store) attendOne(ctx context.Context, p *process, handed map[string]string) (st standing) {
-	st, err := s.present(ctx, p, handed[p.addr])
+func (s *Store) attendOne(ctx context.Context, p *process, a *attendance) standing {
+	found, err := s.present(ctx, p, a.handed[p.addr])
 	if err != nil {
 		return standing{}
 	}
-	now := st.incarnation()
-	if now == "" || now == handed[p.addr] {
-		if now != "" {
-			s.servers.expect(p.slots, now) // slots may have come to it
-		}
-		return st
+	if a.peers[p.addr] == nil {
+		a.peers[p.addr] = &peers{}
 	}
+	a.peers[p.addr].see(found.seen, found.now)
+	switch now := found.incarnation(); now {
+	case "":
+		return found.standing
+	case a.handed[p.addr]:
+		s.servers.expect(p.slots, now) // slots may have come to it
+		s.attended(ctx, p, a, found.standing)
+		return found.standing
+	default:
+		return s.handInTo(ctx, p, a, now)
+	}
+}
+
+// attended sees to lost calls at a process that has what this one knows.
+func (s *Store) attended(ctx context.Context, p *process, a *attendance, st standing) {
+	now := st.incarnation()
+	if st.whole() {
+		s.losses.over(p.slots, now)
+		return
+	}
+	if told := a.accounts[p.addr]; told != nil {
+		_ = s.answerLost(ctx, p, now, told) // the next round tries again
+	}
+}
+
+// handInTo hands in all that this process knows to a process of Redis under a
+// marker that it has not named before.
+func (s *Store) handInTo(ctx context.Context, p *process, a *attendance, now string) standing {
 	s.servers.expect(p.slots, noMarker)
 	if !s.servers.drained(ctx, s.o.CallTimeout) {
 		return standing{}
 	}
 	clock, _ := s.clock.redis(s.now())
 	for floors := range slices.Chunk(s.memory.floors(clock.Unix(), s.servers.ofProcess(p)), handInAtOnce) {
-		if _, err := s.present(ctx, p, handed[p.addr]); err != nil { // still at it
+		if _, err := s.present(ctx, p, a.handed[p.addr]); err != nil { // still at it
 			return standing{}
 		}
 		if !s.handIn(ctx, floors) {
@@ -127,10 +170,14 @@ func (s *Store) attendOne(ctx context.Context, p *process, handed map[string]str
 	if s.o.HandIn != nil && s.o.HandIn(ctx) != nil {
 		return standing{}
 	}
-	handed[p.addr] = now
+	told, err := s.openAccount(ctx, p, now, a.peers[p.addr])
+	if err != nil {
+		return standing{}
+	}
+	a.accounts[p.addr], a.handed[p.addr] = &told, now
 	s.servers.expect(p.slots, now)
-	st, _ = s.present(ctx, p, now) // nothing where it fails
-	return st
+	st, _ := s.present(ctx, p, now) // nothing where it fails
+	return st.standing
 }
 
 // noMarker is what calls name that are to be charged nowhere.
@@ -147,10 +194,10 @@ func (s *Store) handIn(ctx context.Context, floors []floor) bool {
 	return err == nil
 }
 
-func (s *Store) present(ctx context.Context, p *process, handed string) (standing, error) {
+func (s *Store) present(ctx context.Context, p *process, handed string) (presence, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*s.o.CallTimeout)
 	defer cancel()
-	return standingOf(attendScript.Run(ctx, s.client, s.attendKeys(p), s.o.Name, handed))
+	return presenceOf(attendScript.Run(ctx, s.client, s.attendKeys(p), s.o.Name, handed))
 }
 
 func (s *Store) attendKeys(p *process) []string {

@@ -208,7 +208,7 @@ func (b *batch) hand(s *Store) {
 			if at*8 > len(b.reply) {
 				p.err = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, errAnswer)
 			} else if p.marked {
-				s.heard(p)
+				s.heard(p, b.known)
 			}
 		}
 		if !p.answer() {
@@ -217,9 +217,13 @@ func (b *batch) hand(s *Store) {
 	}
 }
 
-// heard keeps what an answer says of quotas, before anybody acts upon it.
-func (s *Store) heard(p *part) {
-	p.learn(s.memory)
+// heard keeps what the answer to a call that named a marker says of quotas,
+// before anybody acts upon it.
+func (s *Store) heard(p *part, marker string) {
+	p.learn(s.memory, marker)
+	if s.losses.n.Load() > 0 {
+		s.losses.answered(s.memory, p, marker)
+	}
 	for i := range p.groups {
 		if p.groups[i].status == statusRestore {
 			s.counts.restoring.Add(1)

@@ -47,6 +47,11 @@
 //     is none the script asks INFO, which is dearer and says the same.
 //   - The highest totals seen of a quota are remembered and go with each call, so
 //     that a counter deleted alone comes back.
+//   - A call without an answer is remembered with what would prove that it was
+//     charged (loss), and of quotas what was answered lately (tally). Where the
+//     proof went with its Redis, gateways find out together in a restore whether
+//     the totals that came back hold its units (account, LostCalls), and the
+//     keeper takes those out again (Restorer.Place).
 //   - A decision with a note writes it in the step of its charge. What is charged
 //     without the caller hearing of it is the caller's to take back then, which
 //     gives back what was charged, once, and bars what was not; the store does not

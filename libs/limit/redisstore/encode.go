@@ -76,10 +76,12 @@ func (p *part) end(repeated bool) {
 // guard has the group take place only where the key's number is below a
 // sequence, which it becomes.
 func (p *part) guard(key string, sequence uint64) {
-	p.groups[len(p.groups)-1].guards++
+	g := &p.groups[len(p.groups)-1]
+	g.guards++
 	p.number(codeSettle)
 	p.key(key, kindInteger)
 	p.number(int64(sequence))
+	g.guard = guardAt{p.keyAt(p.places[len(p.places)-1]), int64(sequence)}
 }
 
 // add lays out a counter at a time; it reports whether its key was named

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"strings"
 	"sync"
+
+	"github.com/sluice-platform/sluice/libs/limit"
 )
 
 // seen are the highest numbers seen of a quota. They only ever grow.
@@ -14,6 +16,7 @@ type seen struct {
 	third  int64
 	suffix string
 	expiry int64 // of its keys, s since the epoch; 0: never
+	at     int64 // when they were seen last, µs of Redis's clock
 	// step: it is a number of an advance, in consumed, and the key is its own.
 	step bool
 }
@@ -34,7 +37,7 @@ func (t seen) raise(o seen) seen {
 	if t.suffix == "" {
 		t.suffix = o.suffix
 	}
-	t.third, t.expiry = max(t.third, o.third), max(t.expiry, o.expiry)
+	t.third, t.expiry, t.at = max(t.third, o.third), max(t.expiry, o.expiry), max(t.at, o.at)
 	return t
 }
 
@@ -53,6 +56,7 @@ type memory struct {
 type shard struct {
 	mu         sync.Mutex
 	young, old map[string]seen
+	tally      tally
 }
 
 func newMemory(size int) *memory {
@@ -79,21 +83,29 @@ func (m *memory) known(key string) seen {
 	return t
 }
 
-// learn takes what an answer said of a quota.
-func (m *memory) learn(key string, t seen) {
+// learn takes what an answer to a call that named a marker said of a quota, of
+// which it moved the numbers by so many units.
+func (m *memory) learn(key string, t seen, marker string, units Units) {
 	s := m.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.young[key]
 	if !ok {
-		if known, ok = s.old[key]; !ok {
-			known = t
-		}
+		known = s.old[key]
 		if len(s.young) >= m.size {
 			s.old, s.young = s.young, make(map[string]seen, m.size)
 		}
 	}
-	s.young[key] = known.raise(t)
+	now := known.raise(t)
+	s.young[key] = now
+	if !t.step && (units != Units{} || now.consumed > known.consumed || now.refunded > known.refunded) {
+		s.tally.add(tallied{
+			key: key, marker: marker, at: t.at, units: units,
+			before: Units{known.consumed, known.refunded}, beforeAt: known.at,
+			after: Units{t.consumed, t.refunded},
+			vague: units.Refunded > 0 && t.refunded >= t.consumed,
+		})
+	}
 }
 
 // floors are what is remembered, as numbers of keys, at a time in s since the
@@ -142,8 +154,9 @@ func (t seen) floors(all []floor, key string) []floor {
 	return all
 }
 
-// learn keeps what a call's answer says of quotas, whoever still waits for it.
-func (p *part) learn(m *memory) {
+// learn keeps what the answer to a call that named a marker says of quotas,
+// whoever still waits for it.
+func (p *part) learn(m *memory, marker string) {
 	for i := range p.groups {
 		g := &p.groups[i]
 		if g.status != statusDenied && g.status != statusCharged {
@@ -151,14 +164,14 @@ func (p *part) learn(m *memory) {
 		}
 		if g.status == statusCharged {
 			for _, st := range p.steps {
-				m.learn(p.keys[st.key], seen{step: true, consumed: st.to, expiry: p.now/1_000_000 + stepExpiry})
+				m.learn(p.keys[st.key], seen{step: true, consumed: st.to, expiry: p.now/1_000_000 + stepExpiry}, marker, Units{})
 			}
 		}
 		at := g.at
 		for j := g.from; j < g.to; j++ {
 			c := &p.counters[j]
 			if c.Algorithm.Quota() {
-				m.learn(p.keys[p.totals[j].key], p.totalsOf(j, at))
+				m.learn(p.keys[p.totals[j].key], p.totalsOf(j, at), marker, p.moved(g, j))
 			}
 			at += answers(c)
 		}
@@ -166,7 +179,7 @@ func (p *part) learn(m *memory) {
 }
 
 func (p *part) totalsOf(j, at int) seen {
-	t := seen{consumed: get(p.reply, at+1), refunded: get(p.reply, at+2), expiry: p.totals[j].expiry}
+	t := seen{consumed: get(p.reply, at+1), refunded: get(p.reply, at+2), expiry: p.totals[j].expiry, at: p.now}
 	switch c := &p.counters[j]; {
 	case c.Wallet():
 		t.suffix, t.third = suffixForfeited, get(p.reply, at+3)
@@ -176,10 +189,43 @@ func (p *part) totalsOf(j, at int) seen {
 	return t
 }
 
+// moved is by how much a group moved the numbers of its counter j. Where one is
+// in it more than once its answers are all those after the last, so the first
+// has all of it.
+func (p *part) moved(g *group, j int) (u Units) {
+	if g.status != statusCharged {
+		return Units{}
+	}
+	key := p.totals[j].key
+	for i := g.from; i < g.to; i++ {
+		if c := &p.counters[i]; c.Algorithm.Quota() && p.totals[i].key == key {
+			if i < j {
+				return Units{}
+			}
+			u = u.Plus(unitsOf(c))
+		}
+	}
+	return u
+}
+
+// unitsOf is by how much a counter's cost moves its numbers.
+func unitsOf(c *limit.Counter) Units {
+	if c.Cost < 0 {
+		return Units{Refunded: -c.Cost}
+	}
+	return Units{Consumed: c.Cost}
+}
+
 // stepAt is a step of an advance: a key of the part, and what its number becomes.
 type stepAt struct {
-	key int // in part.keys
-	to  int64
+	key      int // in part.keys
+	from, to int64
+}
+
+// guardAt is a group's last guard: a key of the part, and what its number becomes.
+type guardAt struct {
+	key    int // in part.keys
+	number int64
 }
 
 // totalsAt is where a counter's totals are remembered; of quotas only.

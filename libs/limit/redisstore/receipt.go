@@ -3,13 +3,12 @@ package redisstore
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/sluice-platform/sluice/libs/limit"
 )
 
 // receiptAsked is how long a receipt is asked for; it lives for an
@@ -43,6 +42,8 @@ func (n *lane) sign(s *Store, b *batch) {
 // lose sees to a call whose answer will not come. Its parts are answered with
 // the error and used again, so that what may have to be undone is copied.
 func (s *Store) lose(b *batch) {
+	lost := s.lossesOf(b)
+	s.losses.add(lost)
 	if b.receipt.number == 0 {
 		return
 	}
@@ -56,13 +57,14 @@ func (s *Store) lose(b *batch) {
 	r, began := b.receipt, b.began
 	r.known = b.known
 	*b.lane = "" // the next call's receipt must not overwrite this one
-	s.running.Go(func() { s.inquire(r, began, parts) })
+	s.running.Go(func() { s.inquire(r, began, parts, lost) })
 }
 
 // inquire asks for a receipt, until Redis can be asked, and gives back what it
 // says was charged; what it does not say was given back is owed. Once the call's
-// deadline has passed, no receipt means that nothing was, and never will be.
-func (s *Store) inquire(r receipt, began time.Time, parts []*part) {
+// deadline has passed, no receipt means that nothing was, and never will be; not
+// where Redis has been restored since, which may have lost it with its receipt.
+func (s *Store) inquire(r receipt, began time.Time, parts []*part, lost []*loss) {
 	wait := 2 * s.o.Budget
 	for end := time.Now().Add(receiptAsked); time.Now().Before(end); wait = min(2*wait, time.Second) {
 		t := time.NewTimer(wait)
@@ -73,10 +75,12 @@ func (s *Store) inquire(r receipt, began time.Time, parts []*part) {
 			s.counts.unknown.Add(1)
 			return
 		}
-		statuses, err := s.ask(r)
+		statuses, err := s.ask(r, lost)
 		if err == nil {
-			if statuses == "" && s.servers.marker(parts[0].slot) != r.known {
-				s.counts.unknown.Add(1) // it may have been lost with what it told of
+			if statuses == "" && r.known != "" && !s.stillAsOf(parts[0].slot, r.known) {
+				s.counts.unknown.Add(1) // a restore asks about it
+			} else {
+				s.resolve(lost, r, statuses)
 			}
 			s.undoLost(statuses, began, parts)
 			return
@@ -85,19 +89,53 @@ func (s *Store) inquire(r receipt, began time.Time, parts []*part) {
 	s.counts.unknown.Add(1)
 }
 
-// ask returns the statuses on a receipt, none where another call's is there.
-func (s *Store) ask(r receipt) (string, error) {
+// resolve ends what a receipt, or that there is none, tells of.
+func (s *Store) resolve(lost []*loss, r receipt, statuses string) {
+	text := strconv.FormatInt(r.number, 10) + ":" + statuses
+	for _, one := range s.losses.remove(func(o *loss) bool { return slices.Contains(lost, o) }) {
+		if one.proof.shows(text) {
+			one.charged(s.memory, s.clock.guess())
+		}
+	}
+}
+
+// ask returns the statuses on a receipt, none where another call's is there. It
+// reads the totals of what the call was to move at the same instant: a Redis that
+// loses them must get back the charge, too, of which no answer told.
+func (s *Store) ask(r receipt, lost []*loss) (string, error) {
 	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
 	defer cancel()
-	text, err := s.client.Get(ctx, r.key).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	keys, expiries := []string{r.key}, []int64{}
+	for _, one := range lost {
+		for _, u := range one.units {
+			keys = append(keys, u.key, strings.TrimSuffix(u.key, suffixConsumed)+suffixRefunded)
+			expiries = append(expiries, u.expiry)
+		}
+	}
+	values, err := s.client.MGet(ctx, keys...).Result()
+	if err != nil {
 		return "", err
 	}
+	text, _ := values[0].(string)
 	number, statuses, _ := strings.Cut(text, ":")
 	if number != strconv.FormatInt(r.number, 10) {
 		return "", nil
 	}
+	for i, expiry := range expiries {
+		t := seen{consumed: numberIn(values[2*i+1]), refunded: numberIn(values[2*i+2]), expiry: expiry, at: s.clock.guess().UnixMicro()}
+		s.memory.learn(keys[2*i+1], t, r.known, Units{})
+	}
 	return statuses, nil
+}
+
+// numberIn is a number that Redis has, 0 where it has none.
+func numberIn(value any) int64 {
+	text, _ := value.(string)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > limit.MaxInteger {
+		return 0
+	}
+	return n
 }
 
 func (s *Store) undoLost(statuses string, began time.Time, parts []*part) {

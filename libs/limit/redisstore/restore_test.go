@@ -254,8 +254,8 @@ func TestMemoryForgetsWhatIsOldest(t *testing.T) {
 	t.Parallel()
 	m := newMemory(memoryShards * 8)
 	for i := range int64(10_000) {
-		m.learn("often", seen{consumed: i})
-		m.learn(string(rune('a'+i)), seen{consumed: 1})
+		m.learn("often", seen{consumed: i}, "", Units{})
+		m.learn(string(rune('a'+i)), seen{consumed: 1}, "", Units{})
 	}
 	if n := len(m.floors(0, func(string) bool { return true })); n > memoryShards*8 {
 		t.Errorf("%d quotas remembered", n)
@@ -263,7 +263,7 @@ func TestMemoryForgetsWhatIsOldest(t *testing.T) {
 	if k := m.known("often"); k.consumed != 9999 {
 		t.Errorf("what is used all the time was forgotten: %+v", k)
 	}
-	m.learn("often", seen{consumed: 5, refunded: 7})
+	m.learn("often", seen{consumed: 5, refunded: 7}, "", Units{})
 	if k := m.known("often"); k.consumed != 9999 || k.refunded != 7 {
 		t.Errorf("a late answer: %+v", k)
 	}

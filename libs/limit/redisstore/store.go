@@ -21,11 +21,13 @@ type Store struct {
 	client redis.UniversalClient
 	o      Options
 	now    func() time.Time
+	began  time.Time // by now
 	clock  clock
 	text   string // the script
 	sha    string
 	counts counts
 	memory *memory
+	losses losses
 	// markerKey is of one Redis.
 	markerKey string
 	// attention has Run look sooner; whole is what it saw last.
@@ -60,7 +62,7 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 	}
 	o.setDefaults()
 	s := &Store{
-		client: client, o: o, now: o.Now, clock: clock{now: o.Now},
+		client: client, o: o, now: o.Now, began: o.Now(), clock: clock{now: o.Now},
 		background: context.Background(), closing: make(chan struct{}),
 		lanePool: sync.Pool{New: func() any { return new(lane) }},
 		memory:   newMemory(o.Remembered), attention: make(chan struct{}, 1), markerKey: besides(o.KeyPrefix, false, 0, markerKey),

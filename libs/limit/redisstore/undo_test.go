@@ -146,7 +146,7 @@ func TestGiveBackIsOwedWhereItIsNotDone(t *testing.T) {
 			}
 			var receipts atomic.Int64
 			o.server.Server().SetPreHook(func(_ *server.Peer, cmd string, _ ...string) bool {
-				if cmd == "GET" {
+				if cmd == "MGET" {
 					receipts.Add(1)
 				}
 				return false
