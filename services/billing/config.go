@@ -2,6 +2,7 @@ package billing
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -11,10 +12,17 @@ import (
 	"github.com/sluice-platform/sluice/libs/service"
 )
 
+const (
+	// leastGrace is far longer than a top-up takes to be written. One that is being
+	// written as its period ends would else be on no invoice.
+	leastGrace = time.Minute
+	mostGrace  = 90 * 24 * time.Hour
+)
+
 // Config configures the job.
 type Config struct {
 	Every time.Duration `koanf:"every" doc:"How often invoices are worked out anew."`
-	Grace time.Duration `koanf:"grace" doc:"How long after its period an invoice stays a draft that follows late usage; what comes later is a correction on the next one."`
+	Grace time.Duration `koanf:"grace" doc:"How long after its period an invoice stays a draft that follows late usage; what comes later is a correction on the next one. 1m to 2160h."`
 }
 
 // DefaultConfig returns the defaults.
@@ -28,8 +36,8 @@ func (c Config) Check() error {
 	switch {
 	case c.Every <= 0:
 		return errors.New("billing.every must be positive")
-	case c.Grace < 0 || c.Grace > 90*24*time.Hour:
-		return errors.New("billing.grace must be 0 to 2160h")
+	case c.Grace < leastGrace || c.Grace > mostGrace:
+		return fmt.Errorf("billing.grace must be 1m to 2160h, a duration with its unit; it is %s", c.Grace)
 	}
 	return nil
 }
