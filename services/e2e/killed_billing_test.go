@@ -102,7 +102,7 @@ func TestInvoicesOutliveTheirJob(t *testing.T) {
 	s := sharedStack(t)
 	r := &reaper{t: t}
 	config := s.through(r)
-	config["billing"] = map[string]any{"every": "50ms", "grace": "0s"}
+	config["billing"] = map[string]any{"every": "50ms", "grace": "1m"}
 	job := s.process("billing", "billing", config)
 	job.start().awaitReady()
 	s.soldPlan()

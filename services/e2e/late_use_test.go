@@ -101,7 +101,7 @@ func TestLateUseReachesItsInvoice(t *testing.T) {
 	used(400)
 	await(last, "draft 14.00 ")
 	job.stop()
-	billing("0s")
+	billing("1m")
 	await(last, "final 14.00 ")
 	used(400)
 	used(450)
