@@ -21,7 +21,7 @@ func (u Units) max(o Units) Units {
 const (
 	// tallyFor is how long it looks back, by Redis's clock: a call is lost, and so
 	// asked about, CallTimeout after it was sent.
-	tallyFor = 5 * time.Second
+	tallyFor = 15 * time.Second
 	// Of a shard of the memory, about 100 bytes each.
 	tallyLeast, tallyMost = 16, 8192
 )
