@@ -21,6 +21,7 @@ func (s *Service) customerResource() resource[sales.Customer, PageInput] {
 		key:       func(c *sales.Customer) *string { return &c.ID },
 		version:   func(c *sales.Customer) *int64 { return &c.Version },
 		validate:  func(c sales.Customer) []FieldError { return bodyErrors(plan.ValidateCustomer(c)) },
+		names:     func(c sales.Customer) []given { return []given{{"id", c.ID}} },
 		normalize: func(c sales.Customer) sales.Customer { return c },
 		then:      s.customerChanged,
 		ownList:   true,

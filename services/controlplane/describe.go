@@ -11,7 +11,7 @@ import (
 // nothing of REST, cannot. A test holds that each names a field that exists.
 var fieldNotes = map[string]map[string]string{
 	"Rule": {
-		"id":          "1 to 128 printable characters; made up by POST where it is left out.",
+		"id":          "1 to 128 printable characters without a space at either end; made up by POST where it is left out.",
 		"version":     "Grows with every change; ignored in requests.",
 		"name":        "For people.",
 		"subject":     "Whose use is counted.",
@@ -33,7 +33,7 @@ var fieldNotes = map[string]map[string]string{
 	},
 	"Subject": {
 		"kind":  "tenant, user, application, apiKey, service or endpoint.",
-		"value": "Exact, or * for each value its own counter. Of user and application it is tenant/name.",
+		"value": "Exact, or * for each value its own counter. Of user and application it is tenant/name. No name in it begins or ends with a space.",
 	},
 	"Scope": {
 		"service":  "Name of a service of the catalog.",
@@ -79,7 +79,7 @@ var fieldNotes = map[string]map[string]string{
 		"origin":     "The subscription that wrote the override, and alone may change it; ignored in requests.",
 	},
 	"Service": {
-		"name":            "1 to 128 printable characters; the id in paths.",
+		"name":            "1 to 128 printable characters without a space at either end; the id in paths.",
 		"version":         "Grows with every change; ignored in requests.",
 		"prefix":          "Route prefix, such as /payments/; no other service has it. The longest prefix wins.",
 		"stripPrefix":     "Forward the path without its prefix.",
@@ -94,7 +94,7 @@ var fieldNotes = map[string]map[string]string{
 		"endpoints":       "Costs by pattern, at most 5000; other paths under the prefix cost 1.",
 	},
 	"Customer": {
-		"id":       "The tenant's id: 1 to 128 printable characters without slash and star.",
+		"id":       "The tenant's id: 1 to 128 printable characters without slash and star, and without a space at either end.",
 		"version":  "Grows with every change; ignored in requests.",
 		"name":     "What invoices and people call the customer.",
 		"timezone": "IANA name of the zone that periods are cut in where the plan names none; default UTC.",
@@ -107,7 +107,7 @@ var fieldNotes = map[string]map[string]string{
 		"taxId":   "The customer's number at the tax office.",
 	},
 	"Plan": {
-		"id":        "1 to 128 printable characters.",
+		"id":        "1 to 128 printable characters without a space at either end.",
 		"version":   "Counts the plan's own versions from 1; ignored in requests. Each stays for ever: see /v1/plans/{id}/versions.",
 		"name":      "What invoices and people call the plan.",
 		"currency":  "ISO 4217 code of all money in the plan, such as EUR.",

@@ -127,6 +127,7 @@ func (k NewKey) check(now time.Time) []FieldError {
 	c.noStar("tenantId", k.TenantID)
 	c.noStar("userId", k.UserID)
 	c.noStar("applicationId", k.ApplicationID)
+	c.found = append(c.found, spacedErrors([]given{{"tenantId", k.TenantID}, {"userId", k.UserID}, {"applicationId", k.ApplicationID}}, nil)...)
 	c.expiry(k.ExpiresAt)
 	if k.ExpiresAt != nil && !k.ExpiresAt.After(now) {
 		c.add("expiresAt", "must be in the future")

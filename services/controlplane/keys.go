@@ -33,7 +33,7 @@ type APIKey struct {
 // NewKey is what a key is created from.
 type NewKey struct {
 	Name          string     `json:"name,omitempty" doc:"For people; at most 256 printable characters."`
-	TenantID      string     `json:"tenantId" doc:"Whose requests the key identifies."`
+	TenantID      string     `json:"tenantId" doc:"Whose requests the key identifies; no customer needs to have the id. As of user and application: 1 to 128 printable characters without star and without a space at either end."`
 	UserID        string     `json:"userId,omitempty" doc:"Binds the key to a user of the tenant."`
 	ApplicationID string     `json:"applicationId,omitempty" doc:"Binds the key to an application of the tenant."`
 	ExpiresAt     *time.Time `json:"expiresAt,omitempty" doc:"When the key ends; absent is never."`

@@ -23,6 +23,7 @@ func (s *Service) overrideResource() resource[overrides.Override, overrideList] 
 		version:  func(o *overrides.Override) *int64 { return &o.Version },
 		derived:  rule.OverrideID,
 		validate: func(o overrides.Override) []FieldError { return ruleErrors(rule.ValidateOverride(o)) },
+		names:    func(o overrides.Override) []given { return subjectNames(o.Subject) },
 		normalize: func(o overrides.Override) overrides.Override {
 			o.Origin = nil // the control plane's to write
 			return rule.NormalizeOverride(o)

@@ -19,6 +19,7 @@ func (s *Service) planResource() resource[sales.Plan, PageInput] {
 		key:       func(p *sales.Plan) *string { return &p.ID },
 		version:   func(p *sales.Plan) *int64 { return &p.Version },
 		validate:  func(p sales.Plan) []FieldError { return bodyErrors(plan.ValidatePlan(p)) },
+		names:     func(p sales.Plan) []given { return []given{{"id", p.ID}} },
 		normalize: plan.NormalizePlan,
 		unknown:   plan.Unknown,
 		then:      s.store.keepVersion,

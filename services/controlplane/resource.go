@@ -29,8 +29,10 @@ type resource[T any, L listInput] struct {
 	// newKey makes an id for POST without one; nil refuses that.
 	newKey func() string
 	// derived is the key that follows from the document; nil where callers choose it.
-	derived   func(T) string
-	validate  func(T) []FieldError
+	derived  func(T) string
+	validate func(T) []FieldError
+	// names are those in a document that must not be spaced.
+	names     func(T) []given
 	normalize func(T) T
 	// unknown has a better message for a field that is not one, or is nil.
 	unknown func(field string) (message string, ok bool)
@@ -93,7 +95,7 @@ type KeyInput struct {
 }
 
 func (o operations[T, L]) create(ctx context.Context, in *DryRunInput) (*written[T], error) {
-	doc, err := o.decode(ctx, "")
+	doc, err := o.decode(ctx, "", true)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (o operations[T, L]) put(ctx context.Context, in *struct {
 	if p != nil {
 		return nil, p
 	}
-	doc, err := o.decode(ctx, in.ID)
+	doc, err := o.decode(ctx, in.ID, cond.create)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +119,10 @@ func (o operations[T, L]) put(ctx context.Context, in *struct {
 }
 
 // decode reads, checks and completes the body of a request. key is the path's;
-// empty for POST.
-func (o operations[T, L]) decode(ctx context.Context, key string) (T, error) {
+// empty for POST. first: there is no document in whose place it comes.
+func (o operations[T, L]) decode(ctx context.Context, key string, first bool) (T, error) {
 	var doc T
-	found := strictjson.Judge(callOf(ctx).body, &doc, func(d T) []strictjson.FieldError { return o.judge(d, key) })
+	found := strictjson.Judge(callOf(ctx).body, &doc, func(d T) []strictjson.FieldError { return o.judge(d, key, first) })
 	if len(found) > 0 {
 		return doc, o.explained(invalid(bodyErrors(found)...))
 	}
@@ -143,9 +145,13 @@ func (o operations[T, L]) complete(doc *T, key string) {
 }
 
 // judge says what is wrong with a document whose path has the key.
-func (o operations[T, L]) judge(doc T, key string) (found []strictjson.FieldError) {
+func (o operations[T, L]) judge(doc T, key string, first bool) (found []strictjson.FieldError) {
 	o.complete(&doc, key)
-	for _, e := range o.validate(doc) {
+	wrong := o.validate(doc)
+	if first {
+		wrong = append(wrong, spacedErrors(o.names(doc), nil)...)
+	}
+	for _, e := range wrong {
 		found = append(found, strictjson.FieldError{Field: e.Field, Message: e.Message})
 	}
 	if len(found) == 0 && key != "" && *o.key(&doc) != key {
@@ -173,6 +179,9 @@ func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition, d
 		entity: o.entity, key: key, actor: callOf(ctx).who.name, cond: cond, then: o.then, dryRun: dryRun,
 		build: func(current []byte, version int64) ([]byte, error) {
 			*o.version(&doc) = version
+			if err := o.keepsNames(current, doc); err != nil {
+				return nil, err
+			}
 			if o.carry != nil {
 				if err := o.carry(current, &doc, o.store.now()); err != nil {
 					return nil, err

@@ -33,10 +33,13 @@ const ofTenant = `CASE document->'subject'->>'kind'
 func (s *Service) ruleResource() resource[rules.Rule, ruleList] {
 	return resource[rules.Rule, ruleList]{
 		entity: ruleEntity, path: "/v1/rules", item: "rule", keyField: "id",
-		key:       func(r *rules.Rule) *string { return &r.ID },
-		version:   func(r *rules.Rule) *int64 { return &r.Version },
-		newKey:    uuid.NewString,
-		validate:  func(r rules.Rule) []FieldError { return ruleErrors(rule.Validate(r)) },
+		key:      func(r *rules.Rule) *string { return &r.ID },
+		version:  func(r *rules.Rule) *int64 { return &r.Version },
+		newKey:   uuid.NewString,
+		validate: func(r rules.Rule) []FieldError { return ruleErrors(rule.Validate(r)) },
+		names: func(r rules.Rule) []given {
+			return append(subjectNames(r.Subject), given{"id", r.ID}, given{"scope.service", r.Scope.Service})
+		},
 		normalize: func(r rules.Rule) rules.Rule { return rule.Normalize(rule.Strip(r)) },
 		carry:     s.carryRule,
 	}

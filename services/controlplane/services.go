@@ -11,6 +11,7 @@ func serviceResource() resource[catalog.Service, PageInput] {
 		key:       func(s *catalog.Service) *string { return &s.Name },
 		version:   func(s *catalog.Service) *int64 { return &s.Version },
 		validate:  func(s catalog.Service) []FieldError { return bodyErrors(libcatalog.Validate(s)) },
+		names:     func(s catalog.Service) []given { return []given{{"name", s.Name}} },
 		normalize: libcatalog.Normalize,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -289,6 +290,28 @@ func TestKeys(t *testing.T) {
 		t.Error("list shows the key itself")
 	}
 	s.refused(t, "expiresAt: must be a time such as", "", "keys", "create", "--tenant", "acme", "--expires-at", "soon")
+}
+
+// A key may be for a tenant that is no customer, which is told where others are.
+func TestKeysOfTenantsThatAreNoCustomersAreTold(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	warned := func(tenant string) bool {
+		t.Helper()
+		out, warnings, err := s.run(t, "", "keys", "create", "--tenant", tenant)
+		if err != nil || !strings.Contains(out, `"key": "slk_`) {
+			t.Fatalf("%s: %v %s", tenant, err, out)
+		}
+		return strings.Contains(warnings, "warning: no customer has the id "+strconv.Quote(tenant))
+	}
+	if warned("acme") {
+		t.Error("doubts a tenant where nothing is sold")
+	}
+	s.must(t, "", "customers", "create", "acme b", "--name", "Acme")
+	if warned("acme b") || !warned("acme") {
+		t.Error("told of the customer, or not of the tenant that is none")
+	}
+	s.refused(t, "tenantId: must not begin or end with a space", "", "keys", "create", "--tenant", " acme")
 }
 
 func TestUsageAndDecision(t *testing.T) {

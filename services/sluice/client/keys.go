@@ -46,6 +46,9 @@ func createKeyCommand(c *connection) *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "keep the key: it is shown this once, and only its hash is stored")
+			if doubt := strayTenant(cmd.Context(), c, key.TenantID); doubt != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+doubt)
+			}
 			return nil
 		},
 	}
