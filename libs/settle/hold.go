@@ -134,22 +134,27 @@ func (s *Settler) GiveBack(h Hold, at time.Time, counters []limit.Counter) {
 	}
 }
 
-// move takes a slot's record into the journal. Its slot says first what number
-// the record gets there: whoever finds the slot after a kill knows by the
-// journal whether it came that far. At most one slot is moving at a time. An
-// error means that it stays where it is.
+// move takes a slot's record into the journal. An error means that it stays where
+// it is.
 func (s *Settler) move(slot int, record []byte) error {
 	b := append(make([]byte, headBytes, headBytes+len(record)), record...)
+	return s.journal(slot, record, func(state uint32, number uint64) error { return s.holds.write(slot, state, number, b) })
+}
+
+// journal moves a record into the journal. Its slot is made to say first what
+// number the record gets there: whoever finds the slot after a kill knows by the
+// journal whether it came that far. At most one slot is moving at a time.
+func (s *Settler) journal(slot int, record []byte, say func(state uint32, number uint64) error) error {
 	s.appending.Lock()
 	defer s.appending.Unlock()
 	number := s.spool.NextSeq()
-	if err := s.holds.write(slot, slotMoving, number, b); err != nil {
+	if err := say(slotMoving, number); err != nil {
 		return err
 	}
 	_ = s.spool.Append(record) // drops are the spool's to count
 	if s.spool.NextSeq() == number {
 		// The journal is closed: the next start moves it.
-		return s.holds.write(slot, slotOwed, 0, b)
+		return say(slotOwed, 0)
 	}
 	s.end(slot) // where that cannot be written, the journal says that it has it
 	return nil
@@ -186,7 +191,8 @@ func (s *Settler) endHeld() error {
 	return nil
 }
 
-// goOn moves a slot's record into the journal, unless it is there.
+// goOn moves a slot's record into the journal, unless it is there. The slot has
+// the record already: all that is written needs no room on the disk.
 func (s *Settler) goOn(slot int) error {
 	head, body, ok, err := s.holds.read(slot)
 	if err != nil {
@@ -196,5 +202,8 @@ func (s *Settler) goOn(slot int) error {
 		s.end(slot)
 		return nil
 	}
-	return s.move(slot, body)
+	return s.journal(slot, body, func(state uint32, number uint64) error {
+		head.state, head.number = state, number
+		return s.holds.mark(slot, head)
+	})
 }

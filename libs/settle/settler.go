@@ -98,25 +98,30 @@ func Open(o Options) (*Settler, error) {
 		return nil, fmt.Errorf("journal of what passed uncounted: %w", err)
 	}
 	s := &Settler{o: o, spool: sp, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: complaints.New(o.Log, o.Now)}
-	if s.state, err = loadState(o.Dir); err != nil {
+	if s.state, err = loadState(o.Dir, o.Log); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}
-	if err := s.state.start(o.Now()); err != nil {
-		return nil, errors.Join(err, sp.Close())
-	}
-	if sp.Stats().Pending == 0 {
-		s.done.Store(sp.NextSeq())
-	}
-	if s.holds, err = openHolds(o.Dir, o.Gateway+"/"+s.state.ID, s.state.Notes); err != nil {
-		return nil, errors.Join(err, sp.Close())
-	}
-	if s.metrics, err = newMetrics(o.Registerer, sp.Stats, s.Pending); err != nil {
-		return nil, errors.Join(fmt.Errorf("settle metrics: %w", err), s.Close())
-	}
-	if err := s.endHeld(); err != nil {
+	if err := s.begin(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// begin takes over what the processes before have left.
+func (s *Settler) begin() (err error) {
+	if err := s.state.start(s.o.Now()); err != nil {
+		return err
+	}
+	if s.spool.Stats().Pending == 0 {
+		s.done.Store(s.spool.NextSeq())
+	}
+	if s.holds, err = openHolds(s.o.Dir, s.o.Gateway+"/"+s.state.id, s.state.notes); err != nil {
+		return err
+	}
+	if s.metrics, err = newMetrics(s.o.Registerer, s.spool.Stats, s.Pending); err != nil {
+		return fmt.Errorf("settle metrics: %w", err)
+	}
+	return s.endHeld()
 }
 
 // Append notes what a request at that time is still to be charged, or where a
@@ -149,7 +154,13 @@ func (s *Settler) Settled(mark uint64) bool { return s.done.Load() >= mark }
 
 // Close closes the journal. What is pending is charged by the next process, and
 // what is still held is given back by it.
-func (s *Settler) Close() error { return errors.Join(s.holds.close(), s.spool.Close()) }
+func (s *Settler) Close() error {
+	var err error
+	if s.holds != nil { // or Open has come no further
+		err = s.holds.close()
+	}
+	return errors.Join(err, s.state.close(), s.spool.Close()) // the spool last: it holds the folder's lock
+}
 
 // Run charges what the journal holds, and has taken back what was charged to
 // requests without an end, until ctx is cancelled; then it returns nil. The store
@@ -191,14 +202,14 @@ func (s *Settler) stretch(ctx context.Context) (int, error) {
 	}
 	first, end := records[0].Seq, records[len(records)-1].Seq+1
 	switch {
-	case first < s.state.Done:
+	case first < s.state.done:
 		// The records' numbers began anew: the journal's file was replaced.
 		if err := s.state.renew(); err != nil {
 			return 0, err
 		}
-	case first < s.state.Intent && s.state.Intent < end:
+	case first < s.state.intent && s.state.intent < end:
 		// Begun, and perhaps charged, when fewer records were there.
-		end = s.state.Intent
+		end = s.state.intent
 		s.spool.Rewind()
 		if records, mark = s.spool.Next(int(end - first)); len(records) == 0 {
 			return 0, nil
@@ -215,14 +226,14 @@ func (s *Settler) stretch(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	s.spool.Advance(mark)
-	s.state.Done = end
+	s.state.done = end
 	s.done.Store(end)
 	return len(records), s.state.save()
 }
 
 // charge has the store charge a stretch, some counters a call.
 func (s *Settler) charge(ctx context.Context, end uint64, counters []limit.Counter) error {
-	id := s.o.Gateway + "/" + s.state.ID
+	id := s.o.Gateway + "/" + s.state.id
 	number := end * stretchNumbers
 	for len(counters) > 0 {
 		n := min(callCounters, len(counters))

@@ -190,6 +190,16 @@ func (h *holds) write(slot int, state uint32, number uint64, b []byte) error {
 	return nil
 }
 
+// mark has a slot say something else of the body that it has.
+func (h *holds) mark(slot int, head slotHead) error {
+	var b [headBytes]byte
+	head.put(b[:])
+	if _, err := h.file.WriteAt(b[:], place(slot)); err != nil {
+		return fmt.Errorf("write a slot: %w", err)
+	}
+	return nil
+}
+
 // unused is the head of a free slot.
 var unused [headBytes]byte
 

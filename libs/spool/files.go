@@ -142,7 +142,8 @@ func create(path string, g geometry) error {
 		return f.Sync()
 	}()
 	if err := errors.Join(err, f.Close()); err != nil {
-		return err
+		// Half a file would keep the disk full.
+		return fmt.Errorf("the disk must have %d bytes left for it: %w", g.fileBytes(), errors.Join(err, os.Remove(path+".tmp")))
 	}
 	return os.Rename(path+".tmp", path)
 }

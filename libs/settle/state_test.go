@@ -1,0 +1,331 @@
+package settle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/sys/unix"
+)
+
+// stateDisk is what a test makes of the state's file.
+type stateDisk struct {
+	stateFile
+	takes  int    // bytes of each write, the rest is refused; below 0 it takes all
+	synced error  // of Sync, which touches no disk
+	asked  []byte // what was written last
+}
+
+func (d *stateDisk) WriteAt(b []byte, at int64) (int, error) {
+	d.asked = bytes.Clone(b)
+	if d.takes < 0 || len(b) <= d.takes {
+		return d.stateFile.WriteAt(b, at)
+	}
+	n, err := d.stateFile.WriteAt(b[:d.takes], at)
+	return n, errors.Join(err, syscall.ENOSPC)
+}
+
+func (d *stateDisk) Sync() error { return d.synced }
+
+// said is a state without what it lies in.
+func said(s *state) state {
+	return state{id: s.id, intent: s.intent, done: s.done, notes: s.notes}
+}
+
+// A state is written in steps that a kill tears at any byte: the next process
+// finds the one before or the one after, that one where its write was whole, and
+// goes on from there.
+func TestStatesSurviveAKillInAnyWrite(t *testing.T) {
+	dir := t.TempDir()
+	s, err := loadState(dir, slog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close() //nolint:errcheck // the test is over
+	d := &stateDisk{stateFile: s.file, takes: -1}
+	s.file = d
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"start", func() error { return s.start(noon) }},
+		{"intend", func() error { return s.intend(7) }},
+		{"done", func() error { s.done = 7; return s.save() }},
+		{"intend again", func() error { return s.intend(1 << 50) }},
+		{"renew", s.renew},
+	}
+	for _, step := range steps {
+		before := *s
+		for d.takes = range recordBytes {
+			*s = before
+			if err := step.do(); !errors.Is(err, syscall.ENOSPC) {
+				t.Fatalf("%s, torn at %d: %v", step.name, d.takes, err)
+			}
+			want := before.encode()
+			if there(t, d, before.seq+1) == string(d.asked) {
+				want = [recordBytes]byte(d.asked) // the bytes that are missing were there
+			}
+			if got := found(t, d).encode(); got != want {
+				t.Fatalf("%s, torn at %d: % x, want % x", step.name, d.takes, got, want)
+			}
+		}
+		*s, d.takes = before, -1
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if got := found(t, d); got.seq != before.seq+1 || said(got) != said(s) || said(got) == said(&before) {
+			t.Fatalf("%s: %+v, want %+v", step.name, got, s)
+		}
+	}
+}
+
+// there is what lies in the place of a number.
+func there(t *testing.T, f stateFile, seq uint64) string {
+	t.Helper()
+	var b [recordBytes]byte
+	if _, err := f.ReadAt(b[:], statePlace(seq)); err != nil {
+		t.Fatal(err)
+	}
+	return string(b[:])
+}
+
+// found is what the next process finds, whose disk takes what it writes.
+func found(t *testing.T, f stateFile) *state {
+	t.Helper()
+	if d, ok := f.(*stateDisk); ok {
+		f = &stateDisk{stateFile: d.stateFile, takes: -1}
+	}
+	s, err := readState(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// written is a write that the disk may not have.
+type written struct {
+	at int64
+	b  []byte
+	// never is of those that a Sync has failed for: none after it writes them.
+	never bool
+}
+
+// machine is a file whose writes the disk has for certain once Sync returned
+// without an error, and else may have whole, in part, or not, in any order.
+type machine struct {
+	cache, disk []byte
+	pending     []written
+	fails       bool // Sync does
+	crash       func(disk []byte)
+}
+
+func (m *machine) ReadAt(b []byte, at int64) (int, error) { return bytes.NewReader(m.cache).ReadAt(b, at) }
+
+func (m *machine) WriteAt(b []byte, at int64) (int, error) {
+	m.pending = append(m.pending, written{at: at, b: bytes.Clone(b)})
+	m.crashes(m.disk, m.pending)
+	return copy(m.cache[at:], b), nil
+}
+
+// crashes is what a crash at this instant may leave, each.
+func (m *machine) crashes(disk []byte, pending []written) {
+	if len(pending) == 0 {
+		m.crash(disk)
+		return
+	}
+	for _, part := range []int{0, 8, 16, 32, recordBytes / 2, recordBytes - 1, recordBytes} {
+		left := bytes.Clone(disk)
+		copy(left[pending[0].at:], pending[0].b[:part])
+		m.crashes(left, pending[1:])
+	}
+}
+
+func (m *machine) Sync() error {
+	if m.fails {
+		for i := range m.pending {
+			m.pending[i].never = true
+		}
+		return syscall.EIO
+	}
+	done := map[int64]bool{}
+	for _, w := range m.pending {
+		if !w.never {
+			copy(m.disk[w.at:], w.b)
+			done[w.at] = true
+		}
+	}
+	m.pending = slices.DeleteFunc(m.pending, func(w written) bool { return done[w.at] })
+	return nil
+}
+
+func (m *machine) Close() error { return nil }
+
+// The machine crashes at any write of a process, whatever the disk had been told
+// and refused before, by this process or one before it: it leaves no state that
+// is older than the last that was said to be on disk.
+func TestStatesSurviveACrashOfTheMachine(t *testing.T) {
+	s := newState()
+	s.seq = 1
+	b := make([]byte, stateBytes)
+	r := s.encode()
+	copy(b[statePlace(1):], r[:])
+	m := &machine{cache: b, disk: bytes.Clone(b)}
+	safe := s.seq // what is on disk for certain
+	m.crash = func(disk []byte) {
+		if s, ok := decodeState(disk); !ok || s.seq < safe {
+			t.Fatalf("a crash leaves %+v, and %d was on disk", s, safe)
+		}
+	}
+	for step, fails := range []bool{false, false, true, false, true, true, false} {
+		s = found(t, m)
+		safe = s.seq
+		for i := range 3 {
+			m.fails = fails && i == 2
+			if err := s.intend(uint64(10*step + i + 1)); (err != nil) != m.fails {
+				t.Fatal(err)
+			}
+			safe = s.seq
+		}
+		m.fails = false
+	}
+}
+
+// All of the file is on disk from the start, and no start after the first makes
+// another.
+func TestTheStateHasItsRoomFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, dir := newLedger(), t.TempDir()
+		path := filepath.Join(dir, stateName)
+		killed(t, open(t, dir, l, nil))
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close() //nolint:errcheck // it is only read
+		hole, err := unix.Seek(int(f.Fd()), 0, unix.SEEK_HOLE)
+		if err != nil || hole != stateBytes {
+			t.Errorf("data up to %d of %d, %v", hole, stateBytes, err)
+		}
+		// A file of that name cannot be made any more.
+		if err := os.Mkdir(path+".tmp", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			s := open(t, dir, l, nil)
+			s.Append(noon, ofA(1))
+			settle(t, s)
+		}
+		l.want(t, map[string]int64{julyOfA: 3})
+		was, err := f.Stat()
+		is, err2 := os.Stat(path)
+		if err := errors.Join(err, err2); err != nil || !os.SameFile(was, is) || is.Size() != stateBytes {
+			t.Errorf("%v: the state lies in another file", err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: l})
+		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), fmt.Sprint(stateBytes)) {
+			t.Errorf("a first start without a file: %v", err)
+		}
+	})
+}
+
+// While the end of a stretch cannot be written nothing of it is charged, however
+// often it is tried: a process that dies then would not know what it had charged,
+// and the next would charge it once more, with what has come in since.
+func TestNothingIsChargedBeforeItsEndIsOnDisk(t *testing.T) {
+	for name, d := range map[string]stateDisk{
+		"nothing is taken": {},
+		"half is":          {takes: recordBytes / 2},
+		"all but a byte":   {takes: recordBytes - 1},
+		"not known":        {takes: recordBytes, synced: syscall.EIO},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, dir := newLedger(), t.TempDir()
+				s := open(t, dir, l, nil)
+				s.Append(noon, ofA(1))
+				d.stateFile = s.state.file
+				s.state.file = &d
+				for range 3 {
+					if n, err := s.stretch(t.Context()); err == nil || n != 0 {
+						t.Fatalf("%d settled, %v", n, err)
+					}
+					s.spool.Rewind()
+				}
+				l.want(t, nil)
+				killed(t, s)
+				s = open(t, dir, l, nil)
+				s.Append(noon, ofA(10))
+				settle(t, s)
+				l.want(t, map[string]int64{julyOfA: 11})
+			})
+		})
+	}
+}
+
+// What is charged stays charged once where its end is not known to be on disk.
+func TestAStretchIsChargedOnceWhereverItsEndIsTorn(t *testing.T) {
+	for _, takes := range []int{0, 1, 8, 16, 20, 32, recordBytes - 1, recordBytes} {
+		synctest.Test(t, func(t *testing.T) {
+			l, dir := newLedger(), t.TempDir()
+			s := open(t, dir, l, nil)
+			s.Append(noon, ofA(1))
+			d := &stateDisk{stateFile: s.state.file, takes: -1}
+			s.state.file = d
+			l.watch = func(step string) {
+				if step == "settled" {
+					d.takes, d.synced = takes, syscall.EIO
+				}
+			}
+			if _, err := s.stretch(t.Context()); err == nil {
+				t.Error("the end of a stretch was written")
+			}
+			l.watch = nil
+			killed(t, s)
+			for range 2 {
+				s = open(t, dir, l, nil)
+				s.Append(noon, ofA(10))
+				settle(t, s)
+			}
+			l.want(t, map[string]int64{julyOfA: 21})
+		})
+	}
+}
+
+// A state that is damaged in both its places, or is another file, is begun anew,
+// and the log says so.
+func TestADamagedStateIsBegunAnew(t *testing.T) {
+	for name, content := range map[string][]byte{
+		"zeros": make([]byte, stateBytes), "empty": {}, "short": make([]byte, 100), "long": make([]byte, stateBytes+1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, stateName)
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			s, err := loadState(dir, slog.New(slog.NewTextHandler(&log, nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close() //nolint:errcheck // the test is over
+			if got := found(t, s.file); said(got) != said(s) || s.id == "" {
+				t.Errorf("%+v on disk, want %+v", got, s)
+			}
+			if !strings.Contains(log.String(), path) {
+				t.Errorf("the log says %q", log.String())
+			}
+		})
+	}
+}
