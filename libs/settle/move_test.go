@@ -3,6 +3,8 @@ package settle
 import (
 	"testing"
 	"testing/synctest"
+
+	"github.com/sluice-platform/sluice/libs/limit"
 )
 
 // Each counter is given back in the period it was used in.
@@ -86,4 +88,29 @@ func TestWhatAClosedJournalDoesNotTakeWaits(t *testing.T) {
 		settle(t, open(t, dir, l, nil))
 		l.want(t, nil)
 	})
+}
+
+// What a process before had on its way into the journal goes there on a disk that
+// has no room for it beside.
+func TestWhatWasMovingNeedsNoRoom(t *testing.T) {
+	for _, state := range []uint32{slotOwed, slotMoving} {
+		synctest.Test(t, func(t *testing.T) {
+			l, dir := newLedger(), t.TempDir()
+			s := open(t, dir, l, nil)
+			s.Append(noon, ofA(1000))
+			record := newRecord(noon, ofA(-10)).encode()
+			h := decide(t, s, ofA(10))
+			if err := s.holds.write(h.slot, state, s.spool.NextSeq(), append(make([]byte, headBytes), record...)); err != nil {
+				t.Fatal(err)
+			}
+			onDisk(s).heads = true
+			if err := s.endHeld(); err != nil {
+				t.Fatal(err)
+			}
+			s.Append(noon, []limit.Counter{quota("{t:b}:q", 1)})
+			settle(t, s)
+			settle(t, open(t, dir, l, nil))
+			l.want(t, map[string]int64{julyOfA: 1000, julyOfB: 1})
+		})
+	}
 }

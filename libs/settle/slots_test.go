@@ -22,6 +22,8 @@ import (
 type disk struct {
 	slotFile
 	full bool
+	// heads is a full disk, too, on which a slot's first page is there.
+	heads bool
 	// pages is how many more are written, whole or in part, before the process is
 	// killed; below 0 it lives.
 	pages int
@@ -30,7 +32,7 @@ type disk struct {
 var errKilled = errors.New("killed")
 
 func (d *disk) WriteAt(b []byte, at int64) (n int, err error) {
-	if d.full {
+	if d.full || d.heads && (len(b) > headBytes || at%slotBytes > 0) {
 		return 0, syscall.ENOSPC
 	}
 	const page = 4096

@@ -127,7 +127,9 @@ type machine struct {
 	crash       func(disk []byte)
 }
 
-func (m *machine) ReadAt(b []byte, at int64) (int, error) { return bytes.NewReader(m.cache).ReadAt(b, at) }
+func (m *machine) ReadAt(b []byte, at int64) (int, error) {
+	return bytes.NewReader(m.cache).ReadAt(b, at)
+}
 
 func (m *machine) WriteAt(b []byte, at int64) (int, error) {
 	m.pending = append(m.pending, written{at: at, b: bytes.Clone(b)})
