@@ -24,6 +24,8 @@
 //   - Once: the end of a stretch is written to disk before it is charged, so
 //     that a repetition, by this process or the next, is the same stretch under
 //     the same numbers; the store knows the last number of each journal.
+//   - What is written for that lies in a file of fixed size, all on disk since it
+//     was made: a disk that is full takes it, and a torn write leaves what it was.
 //   - A counter of a stretch is never left out of a repetition, whatever the
 //     time: which key guards the numbers depends on them.
 //   - Quotas are charged in full, in the period the units were used in. Rates

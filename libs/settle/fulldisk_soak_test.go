@@ -22,7 +22,7 @@ const envFullDisk = "SLUICE_SETTLE_FULL_DISK"
 // set, since not every machine lets a user mount something.
 func TestAGatewayStartsOnAFullDisk(t *testing.T) {
 	if dir := os.Getenv(envFullDisk); dir != "" {
-		if err := syscall.Mount("full", dir, "tmpfs", 0, "size=3m"); err != nil {
+		if err := syscall.Mount("full", dir, "tmpfs", 0, "size=4m"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Test(t, func(t *testing.T) { startOnFullDisk(t, dir) })
@@ -52,6 +52,11 @@ func startOnFullDisk(t *testing.T, disk string) {
 	}
 	s.GiveBack(owed, noon, ofA(-100))
 	_ = s.Close() // its journal is closed already
+	first, half := filepath.Join(disk, "first"), filepath.Join(disk, "half")
+	killed(t, open(t, half, l, nil))
+	if err := os.Remove(filepath.Join(half, stateName)); err != nil {
+		t.Fatal(err)
+	}
 	fill(t, filepath.Join(disk, "full"))
 
 	for i := range int64(3) {
@@ -61,13 +66,15 @@ func startOnFullDisk(t *testing.T, disk string) {
 		l.want(t, map[string]int64{julyOfA: 1001 + 10_000*(i+1)})
 	}
 
-	first := filepath.Join(disk, "first")
-	_, err := Open(Options{Dir: first, SizeBytes: 1 << 20, Gateway: "gw", Store: l})
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), first) || !strings.Contains(err.Error(), "bytes left") {
-		t.Errorf("a first start: %v", err)
-	}
-	if left, err := filepath.Glob(filepath.Join(first, "*.tmp")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	fill(t, filepath.Join(disk, "full again")) // slots that were ended have left some
+	for _, dir := range []string{first, half} {
+		_, err := Open(Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: l})
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "bytes left") {
+			t.Errorf("a first start: %v", err)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "*.tmp")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
 	}
 }
 
