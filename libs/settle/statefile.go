@@ -24,7 +24,7 @@ const (
 	recordBytes = 4*8 + maxID + crc32.Size
 )
 
-// errNoState is that a file's records are both none.
+// errNoState means that a file has no record that is whole.
 var errNoState = errors.New("the journal's state is damaged")
 
 func statePlace(seq uint64) int64 { return int64(seq%2) * statePage }
@@ -69,18 +69,22 @@ func loadState(dir string, log *slog.Logger) (*state, error) {
 	s, err := openState(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if s, err = oldState(dir); err == nil {
-			err = s.create(path)
+		var old *state
+		if old, err = oldState(dir); err == nil {
+			s, err = old.create(path)
 		}
 	case errors.Is(err, errNoState):
 		log.Error("the journal's state is damaged and begun anew; what was being charged may be charged once more", "file", path)
-		s = newState()
-		err = s.create(path)
+		s, err = newState().create(path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := removeOldState(dir); err != nil {
+	// Whoever made the file may have died before its name was on disk.
+	if err = syncDir(dir); err == nil {
+		err = removeOldState(dir)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -116,50 +120,47 @@ func readState(f stateFile) (*state, error) {
 	return s, s.write()
 }
 
-// create makes the file, with this state in it. It is written beside and renamed,
-// so that a kill in between leaves no half of one, and is there to stay once
-// create returns.
-func (s *state) create(path string) error {
+// create makes the file, with this state in it, and opens it.
+func (s *state) create(path string) (*state, error) {
 	s.seq = 1
 	b := make([]byte, stateBytes)
 	r := s.encode()
 	copy(b[statePlace(s.seq):], r[:])
-	f, err := createFile(path, b)
-	if err != nil {
-		return fmt.Errorf("make the journal's state, for which the disk must have %d bytes left: %w", stateBytes, err)
+	if err := createFile(path, b); err != nil {
+		return nil, fmt.Errorf("make the journal's state, for which the disk must have %d bytes left: %w", stateBytes, err)
 	}
-	s.file = f
-	return nil
+	return openState(path)
 }
 
-// createFile makes a file that holds these bytes, whole or not at all. All of
-// them are written, zeros too: none is a hole, for which a full disk has no room.
-func createFile(path string, b []byte) (*os.File, error) {
+// createFile makes a file that holds these bytes. It is written beside and
+// renamed, so that a kill in between leaves no half of one. All of the bytes are
+// written, zeros too: none is a hole, for which a full disk has no room.
+func createFile(path string, b []byte) error {
 	f, err := os.OpenFile(path+".tmp", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	_, err = f.Write(b)
 	if err == nil {
 		err = f.Sync()
 	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(path+".tmp", path)
 	}
 	if err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(path+".tmp"))
+		return errors.Join(err, os.Remove(path+".tmp"))
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return nil
 }
 
 // syncDir has the names in a folder on disk.
 func syncDir(path string) error {
-	dir, err := os.Open(path)
+	dir, err := os.Open(path) //nolint:gosec // the journal's folder
 	if err != nil {
-		return err
+		return fmt.Errorf("have the journal's folder on disk: %w", err)
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
+		return fmt.Errorf("have the journal's folder on disk: %w", err)
+	}
+	return nil
 }
