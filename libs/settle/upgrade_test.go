@@ -53,39 +53,45 @@ func writeFile(t *testing.T, path string, b []byte) {
 	}
 }
 
+// newFile is what the file is made of.
+func newFile(s state) []byte {
+	s.seq = 1
+	b, r := make([]byte, stateBytes), s.encode()
+	copy(b[statePlace(s.seq):], r[:])
+	return b
+}
+
+// half is the file as far as it is written beside.
+func half(n int) func(*testing.T, string, state) {
+	return func(t *testing.T, dir string, was state) {
+		writeFile(t, filepath.Join(dir, stateName+".tmp"), newFile(was)[:n])
+	}
+}
+
+// upgradeSteps are what a kill at each step of an upgrade leaves.
+var upgradeSteps = map[string]func(t *testing.T, dir string, was state){
+	"before":          func(*testing.T, string, state) {},
+	"made":            half(0),
+	"written in part": half(statePage + recordBytes/2),
+	"written":         half(stateBytes),
+	"in its place":    func(t *testing.T, dir string, was state) { writeFile(t, filepath.Join(dir, stateName), newFile(was)) },
+	"older one behind": func(t *testing.T, dir string, was state) {
+		writeFile(t, filepath.Join(dir, stateName), newFile(was))
+		writeOld(t, dir, state{id: was.id})
+	},
+	"old one removed": func(t *testing.T, dir string, was state) {
+		writeFile(t, filepath.Join(dir, stateName), newFile(was))
+		if err := os.Remove(filepath.Join(dir, oldStateName)); err != nil {
+			t.Fatal(err)
+		}
+	},
+}
+
 // The process that takes over the state of a version before is killed at each of
 // its steps. The next goes on with the same: what was charged is not charged once
 // more, and numbers of notes are above all that there were.
 func TestAnUpgradeSurvivesAKillAtEachStep(t *testing.T) {
-	file := func(s state) []byte {
-		s.seq = 1
-		b, r := make([]byte, stateBytes), s.encode()
-		copy(b[statePlace(s.seq):], r[:])
-		return b
-	}
-	half := func(n int) func(*testing.T, string, state) {
-		return func(t *testing.T, dir string, was state) {
-			writeFile(t, filepath.Join(dir, stateName+".tmp"), file(was)[:n])
-		}
-	}
-	steps := map[string]func(t *testing.T, dir string, was state){
-		"before":          func(*testing.T, string, state) {},
-		"made":            half(0),
-		"written in part": half(statePage + recordBytes/2),
-		"written":         half(stateBytes),
-		"in its place":    func(t *testing.T, dir string, was state) { writeFile(t, filepath.Join(dir, stateName), file(was)) },
-		"older one behind": func(t *testing.T, dir string, was state) {
-			writeFile(t, filepath.Join(dir, stateName), file(was))
-			writeOld(t, dir, state{id: was.id})
-		},
-		"old one removed": func(t *testing.T, dir string, was state) {
-			writeFile(t, filepath.Join(dir, stateName), file(was))
-			if err := os.Remove(filepath.Join(dir, oldStateName)); err != nil {
-				t.Fatal(err)
-			}
-		},
-	}
-	for name, step := range steps {
+	for name, step := range upgradeSteps {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLedger()
@@ -120,7 +126,7 @@ func TestAStateThatCannotBeTakenOver(t *testing.T) {
 	path := filepath.Join(dir, oldStateName)
 	long := state{id: strings.Repeat("x", maxID+1), intent: 3}
 	writeOld(t, dir, long)
-	if _, err := loadState(dir, slog.Default()); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "64") {
+	if _, err := loadState(dir, slog.Default()); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "; 64 are") {
 		t.Errorf("a name of 65 bytes: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, stateName)); !os.IsNotExist(err) {
