@@ -125,6 +125,10 @@ func registerStore(reg prometheus.Registerer, store *redisstore.Store) error {
 			}
 			return 0
 		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "sluice_store_receipts_asked",
+			Help: "Calls whose answer was lost and whose receipt is still to be read: what they charged of quotas is not given back yet.",
+		}, func() float64 { return float64(stats().Asking) }),
 		counter("sluice_store_restoring_total", "Decisions with quotas that were not made, because the quotas were being restored.", func() uint64 { return stats().Restoring }),
 		counter("sluice_store_late_total", "Calls to the counter store that were not answered within gateway.store.budget.", func() uint64 { return stats().Left }),
 		counter("sluice_store_undone_total", "Charges given back: their answer came too late, or another slot denied.", func() uint64 { return stats().Undone }),

@@ -57,6 +57,7 @@ func (s *Store) lose(b *batch) {
 	r, began := b.receipt, b.began
 	r.known = b.known
 	*b.lane = "" // the next call's receipt must not overwrite this one
+	s.counts.asking.Add(1)
 	s.running.Go(func() { s.inquire(r, began, parts, lost) })
 }
 
@@ -64,27 +65,32 @@ func (s *Store) lose(b *batch) {
 // says was charged; what it does not say was given back is owed. Once the call's
 // deadline has passed, no receipt means that nothing was, and never will be; not
 // where Redis has been restored since, which may have lost it with its receipt.
+//
+// A store that is closed asks once more. Too soon to take no receipt for an
+// answer, it believes one that is there.
 func (s *Store) inquire(r receipt, began time.Time, parts []*part, lost []*loss) {
+	defer s.counts.asking.Add(-1)
+	closing := false
 	wait := 2 * s.o.Budget
-	for end := time.Now().Add(receiptAsked); time.Now().Before(end); wait = min(2*wait, time.Second) {
+	for end := time.Now().Add(receiptAsked); !closing && time.Now().Before(end); wait = min(2*wait, time.Second) {
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
 		case <-s.closing:
 			t.Stop()
-			s.counts.unknown.Add(1)
-			return
+			closing = true
 		}
 		statuses, err := s.ask(r, lost)
-		if err == nil {
-			if statuses == "" && r.known != "" && !s.stillAsOf(parts[0].slot, r.known) {
-				s.counts.unknown.Add(1) // a restore asks about it
-			} else {
-				s.resolve(lost, r, statuses)
-			}
-			s.undoLost(statuses, began, parts)
-			return
+		switch {
+		case err != nil, closing && statuses == "":
+			continue
+		case statuses == "" && r.known != "" && !s.stillAsOf(parts[0].slot, r.known):
+			s.counts.unknown.Add(1) // a restore asks about it
+		default:
+			s.resolve(lost, r, statuses)
 		}
+		s.undoLost(statuses, began, parts)
+		return
 	}
 	s.counts.unknown.Add(1)
 }

@@ -20,11 +20,17 @@ type Stats struct {
 	// Restoring are decisions and settlements that were not made, because
 	// quotas were not known to be whole.
 	Restoring uint64
+	// Asking are, at present, the lost calls whose receipt is still to be read: what
+	// they charged is not given back yet.
+	Asking int64
 }
 
-type counts struct{ left, undone, lost, unknown, restoring atomic.Uint64 }
+type counts struct {
+	left, undone, lost, unknown, restoring atomic.Uint64
+	asking                                 atomic.Int64
+}
 
 // Stats returns the counts so far.
 func (s *Store) Stats() Stats {
-	return Stats{Left: s.counts.left.Load(), Undone: s.counts.undone.Load(), Lost: s.counts.lost.Load(), Unknown: s.counts.unknown.Load(), Restoring: s.counts.restoring.Load()}
+	return Stats{Left: s.counts.left.Load(), Undone: s.counts.undone.Load(), Lost: s.counts.lost.Load(), Unknown: s.counts.unknown.Load(), Restoring: s.counts.restoring.Load(), Asking: s.counts.asking.Load()}
 }

@@ -168,3 +168,24 @@ func TestGiveBackIsOwedWhereItIsNotDone(t *testing.T) {
 		})
 	}
 }
+
+// A store is closed right after an answer was lost: what the receipt says was
+// charged is owed all the same.
+func TestClosedStoreOwesWhatAReceiptTells(t *testing.T) {
+	t.Parallel()
+	o := newOwing(t, nil)
+	o.proxy.answer.Store(cutOnAnswer)
+	if _, err := o.Decide(t.Context(), []limit.Counter{quota(100)}); !errors.Is(err, limit.ErrUnavailable) {
+		t.Fatalf("error %v", err)
+	}
+	o.proxy.answer.Store(passAnswers)
+	if n := o.Stats().Asking; n != 1 {
+		t.Fatalf("%d receipts are asked for, want 1", n)
+	}
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if st := o.Stats(); o.owes() != -1 || st.Asking != 0 || st.Unknown != 0 {
+		t.Errorf("%d are owed, want -1; %+v", o.owes(), st)
+	}
+}
