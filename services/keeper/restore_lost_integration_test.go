@@ -204,19 +204,22 @@ func (l *deafLoss) equal(when string, want map[int]int64) {
 	}
 }
 
-// awaitRest waits until what was charged so far was so before whatever comes.
+// awaitRest waits until whatever a sends was sent after what was charged so far,
+// also by a's guess of Redis's clock.
 func (l *deafLoss) awaitRest() {
 	l.t.Helper()
-	end := time.Now().Add(500 * time.Millisecond)
-	servertest.Eventually(l.t, patience, "time to pass", func() bool { return time.Now().After(end) })
+	charged, err := l.redis.Time(l.t.Context()).Result()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	servertest.Eventually(l.t, patience, "time to pass", func() bool { return l.a.Clock().Sub(charged) > 300*time.Millisecond })
 }
 
 // awaitAcquainted waits until the gateways have known each other for so long that
 // nobody else can have charged what they charge from now on.
 func (l *deafLoss) awaitAcquainted() {
 	l.t.Helper()
-	end := time.Now().Add(4 * time.Second)
-	servertest.Eventually(l.t, patience, "the gateways to know each other", func() bool {
-		return time.Now().After(end) && l.a.Whole() && l.b.Whole()
-	})
+	servertest.Eventually(l.t, patience, "the gateways to know each other", func() bool { return l.a.Whole() && l.b.Whole() })
+	met := time.Now()
+	servertest.Eventually(l.t, patience, "time to pass", func() bool { return time.Since(met) > 4*time.Second })
 }
