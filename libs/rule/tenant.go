@@ -8,17 +8,22 @@ import (
 
 // TenantQuotas returns what counts a tenant's quotas at now: of each counter one
 // Match, that of the rule which holds in the widest scope, as it says what the
-// tenant has in all; in the order of their counters. Rules and overrides of
-// others, of other kinds and of modes off and shadow are left aside, so that
-// all may hold those of several tenants, and of any ("*").
+// tenant has in all; in the order of their counters. Rules that win no request
+// of the tenant are left aside, as are rules and overrides of others, of other
+// kinds and of modes off and shadow, so that all may hold those of several
+// tenants, and of any ("*").
 func TenantQuotas(tenant string, all []*Compiled, overrides []*CompiledOverride, now time.Time) []Match {
 	at := now.UnixMicro()
 	subject := subjectParts{owner: tenant}
-	byCounter := map[string]Match{}
+	won := tenantWinners{}
 	for _, c := range all {
-		if c.group.kind != kindTenant || !c.Algorithm.Quota() || c.Shadow || c.off || at < c.from || at >= c.until || !c.covers(&subject) {
-			continue
+		if c.group.kind == kindTenant && c.Algorithm.Quota() && !c.Shadow && !c.off && at >= c.from && at < c.until && c.covers(&subject) {
+			won.compete(c)
 		}
+	}
+	won.lift()
+	byCounter := map[string]Match{}
+	for _, c := range won {
 		m := Match{Rule: c, subject: subject}
 		n := m.Counter(0)
 		if n.Renews() {
@@ -41,6 +46,44 @@ func TenantQuotas(tenant string, all []*Compiled, overrides []*CompiledOverride,
 		found = append(found, m)
 	}
 	return found
+}
+
+// contest is what rules of one tenant compete for whatever the request: a group
+// within a scope. A rule of a narrower scope wins some requests only.
+type contest struct {
+	group             group
+	service, endpoint string
+}
+
+// tenantWinners are the winners of a tenant's contests. Whoever loses there loses
+// each request it covers, as who beats it covers the same.
+type tenantWinners map[contest]*Compiled
+
+func (w tenantWinners) compete(c *Compiled) {
+	at := contest{*c.group, c.Service, c.Endpoint}
+	if first := w[at]; first == nil || c.beats(first) {
+		w[at] = c
+	}
+}
+
+// lift leaves aside what matcher.liftHorizons does: the winners that an unlimited
+// rule without a limit lifts, and such a rule where one that beats it counts in
+// its period already.
+func (w tenantWinners) lift() {
+	for at, lifter := range maps.Clone(w) {
+		if at.group.class != classAny {
+			continue
+		}
+		for other, c := range w {
+			switch {
+			case c == lifter || other.service != at.service || other.endpoint != at.endpoint || !c.group.liftedBy(lifter.group):
+			case lifter.beats(c):
+				delete(w, other)
+			case other.group.class == classQuota && other.group.unit == lifter.Calendar.Unit():
+				delete(w, at)
+			}
+		}
+	}
 }
 
 // wider is the order of rules by how much of a tenant's use they are about, and
