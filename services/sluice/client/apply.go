@@ -28,6 +28,7 @@ func (k kind[T]) applyCommand(c *connection) *cobra.Command {
 			"Files are YAML (several documents) or JSON; each document is " + k.one() + " or a list of them. All are checked before\n" +
 			"anything is written: here, and then by the control plane, which tries every change by all it knows and takes none if one\n" +
 			"would be refused. Printed for each: + create, ~ update with the fields that change, = unchanged, - delete (--prune).\n" +
+			"A document that gives a version, as get prints it, is refused where the control plane's is another by now.\n" +
 			"With a token that may read only, --dry-run compares without that trial, and says so.",
 		Example: "  sluice " + k.noun + "s apply -f " + k.noun + "s/ --dry-run\n" +
 			"  sluice " + k.noun + "s apply -f " + k.noun + "s.yaml --prune\n" +

@@ -42,6 +42,34 @@ func TestApplyWritesNothingOfAFileThatWouldBeRefused(t *testing.T) {
 	}
 }
 
+// A document as get printed it carries its version, and undoes no change that
+// came after, of whatever kind it is.
+func TestApplyRefusesWhatWasGotBeforeAnotherChange(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for _, one := range []struct{ kind, key, document, before, after string }{
+		{"rules", "a", "id: a\nsubject: {kind: tenant, value: '*'}\nmetric: m\nlimit: {algorithm: gcra, limit: 5, window: 1m}\n", "limit: 5", "limit: 6"},
+		{"overrides", "tenant:acme:m", "subject: {kind: tenant, value: acme}\nmetric: m\nlimit: 5\n", "limit: 5", "limit: 6"},
+		{"services", "demo", "name: demo\nprefix: /demo/\nupstreams: [{url: 'http://127.0.0.1:9000'}]\n", "9000", "9001"},
+		{"customers", "acme", "id: acme\nname: Acme\n", "name: Acme", "name: Acme Ltd"},
+		{"plans", "pro", "id: pro\nname: Pro\ncurrency: EUR\nrules: [{metric: m, unlimited: true}]\n", "name: Pro", "name: Professional"},
+	} {
+		apply := []string{one.kind, "apply", "-f", "-"}
+		s.must(t, one.document, apply...)
+		old := s.must(t, "", one.kind, "get", one.key)
+		s.must(t, strings.Replace(one.document, one.before, one.after, 1), apply...)
+		now := s.must(t, "", one.kind, "get", one.key)
+		for _, more := range [][]string{nil, {"--dry-run"}} {
+			s.refused(t, "get it again, or leave version out", old, append(apply, more...)...)
+		}
+		if is := s.must(t, "", one.kind, "get", one.key); is != now {
+			t.Errorf("%s: a change was undone:\n%s", one.kind, is)
+		}
+		holds(t, s.must(t, now, apply...), "1 unchanged")
+		holds(t, s.must(t, one.document, apply...), "1 updated")
+	}
+}
+
 // A service may take the prefix that another of the same file gives away; one
 // that nobody gives away is refused before anything is written.
 func TestApplyChecksServicesThatPassOnAPrefix(t *testing.T) {

@@ -170,7 +170,7 @@ func TestApplyOverwritesNoOtherChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]wanted[rules.Rule]{"hello": {"f.yaml: document 1 (line 1)", unlimitedRule("hello", 7)}}
+	want := map[string]wanted[rules.Rule]{"hello": {where: "f.yaml: document 1 (line 1)", value: unlimitedRule("hello", 7)}}
 	steps, err := ruleKind.plan(want, have, true)
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,9 @@ func (a action) word() string {
 type wanted[T any] struct {
 	where string
 	value T
+	// version is the one that the document was got with; 0 where it names none,
+	// and is written over whatever is there.
+	version int64
 }
 
 // decodeAll checks every document, and that none is there twice, nor what each
@@ -51,8 +54,8 @@ func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
 		if len(found) > 0 {
 			continue
 		}
+		key, version := *k.key(&value), *k.version(&value)
 		*k.version(&value) = 0
-		key := *k.key(&value)
 		if first, twice := out[key]; twice {
 			mistakes = append(mistakes, fmt.Sprintf("%s: %s %q is in %s too", d.where(), k.noun, key, first.where))
 			continue
@@ -64,18 +67,26 @@ func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
 			}
 			owners[own] = d.at(field)
 		}
-		out[key] = wanted[T]{d.where(), value}
+		out[key] = wanted[T]{d.where(), value, version}
 	}
 	if len(mistakes) > 0 {
-		return nil, errors.New("nothing was changed:\n  " + strings.Join(mistakes, "\n  "))
+		return nil, nothingChanged(mistakes)
 	}
 	return out, nil
 }
 
+// nothingChanged refuses all files for the mistakes in some, a line each.
+func nothingChanged(mistakes []string) error {
+	return errors.New("nothing was changed:\n  " + strings.Join(mistakes, "\n  "))
+}
+
 // plan compares what should be with what is. Steps are in the order of their
 // keys, deletions last, so that a failed write leaves more in force, not less.
+// A document that was got before somebody else's change would undo that
+// unseen, and is refused.
 func (k kind[T]) plan(want map[string]wanted[T], have []T, prune bool) ([]step[T], error) {
 	var steps []step[T]
+	var stale []string
 	there := make(map[string]bool, len(have))
 	for _, before := range have {
 		key, version := *k.key(&before), *k.version(&before)
@@ -95,10 +106,17 @@ func (k kind[T]) plan(want map[string]wanted[T], have []T, prune bool) ([]step[T
 			return nil, err
 		}
 		s := step[T]{action: update, key: key, where: w.where, after: w.value, etag: etag, fields: fields}
-		if len(fields) == 0 {
+		switch {
+		case len(fields) == 0:
 			s.action = unchanged
+		case w.version != 0 && w.version != version:
+			stale = append(stale, fmt.Sprintf("%s: version: %s %q is at version %d, and was changed since version %d, which this document gives: get it again, or leave version out to write over it",
+				w.where, k.noun, key, version, w.version))
 		}
 		steps = append(steps, s)
+	}
+	if len(stale) > 0 {
+		return nil, nothingChanged(stale)
 	}
 	for key, w := range want {
 		if !there[key] {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestPlanComparesByContent(t *testing.T) {
 	}
 	have[2].Mode = "" // as an older server might have stored it
 	want := map[string]wanted[rules.Rule]{
-		"changed": {"f", unlimitedRule("changed", 0)}, "same": {"f", unlimitedRule("same", 2)}, "added": {"f", unlimitedRule("added", 0)},
+		"changed": {where: "f", value: unlimitedRule("changed", 0)}, "same": {where: "f", value: unlimitedRule("same", 2), version: 3}, "added": {where: "f", value: unlimitedRule("added", 0), version: 7},
 	}
 	for _, prune := range []bool{false, true} {
 		steps, err := ruleKind.plan(want, have, prune)
@@ -44,6 +45,24 @@ func TestPlanComparesByContent(t *testing.T) {
 		}
 		if f := steps[1].fields; len(f) != 1 || f[0].String() != "priority: 1 → (absent)" {
 			t.Errorf("fields %v", f)
+		}
+	}
+}
+
+// What was got before another's change is not written over it; what differs in
+// nothing, or was got as it is, is no trouble.
+func TestPlanRefusesWhatWasGotBeforeAnotherChange(t *testing.T) {
+	t.Parallel()
+	have := unlimitedRule("r", 1)
+	have.Version = 71
+	for version, refused := range map[int64]bool{0: false, 70: true, 71: false, 72: true} {
+		steps, err := ruleKind.plan(map[string]wanted[rules.Rule]{"r": {"f: document 2 (line 9)", unlimitedRule("r", 2), version}}, []rules.Rule{have}, true)
+		if (err != nil) != refused {
+			t.Errorf("version %d: %v, %v", version, steps, err)
+		}
+		if refused {
+			holds(t, err.Error(), "nothing was changed", fmt.Sprintf(`f: document 2 (line 9): version: rule "r" is at version 71, and was changed since version %d`, version),
+				"get it again, or leave version out to write over it")
 		}
 	}
 }
