@@ -67,7 +67,7 @@ func (s *Service) registerAll() huma.API {
 	api := humago.New(s.mux, config)
 	registerResource(s, api, s.ruleResource())
 	registerResource(s, api, s.overrideResource())
-	registerResource(s, api, serviceResource())
+	registerResource(s, api, s.serviceResource())
 	registerResource(s, api, s.customerResource())
 	s.registerCustomerList(api)
 	s.registerCustomerUse(api)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-platform/sluice/libs/usagestore"
+	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/schemas/openapi"
 	"github.com/sluice-platform/sluice/services/controlplane"
@@ -130,6 +131,11 @@ func TestCommittedContractIsTheServedOne(t *testing.T) {
 	}
 	if !bytes.Equal(spec, openapi.ControlPlane) {
 		t.Error("schemas/openapi/controlplane.yaml differs from the code: run go generate in services/controlplane")
+	}
+	for _, known := range quotaevents.Types {
+		if !bytes.Contains(spec, []byte("There is "+known)) {
+			t.Errorf("a webhook's eventTypes are told without %s", known)
+		}
 	}
 	api := newAPI(t, "")
 	got := request{method: "GET", path: "/openapi.yaml", token: "-"}.do(t, api)

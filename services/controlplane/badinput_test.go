@@ -73,6 +73,7 @@ var badInputs = []struct {
 	{"media type", request{body: goodRule, header: map[string]string{"Content-Type": "a/b/c;;"}}, 415, "-", "application/json"},
 
 	{"no If-Match", request{method: "PUT", path: "/v1/rules/a", body: goodRule}, 428, "-", "If-Match"},
+	{"no If-Match to create", request{method: "PUT", path: "/v1/rules/a?dryRun=true", body: goodRule}, 428, "-", "If-None-Match: *"},
 	{"no If-Match to delete", request{method: "DELETE", path: "/v1/rules/a"}, 428, "-", "If-Match"},
 	{"bare If-Match", request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: map[string]string{"If-Match": "17"}}, 400, "If-Match", "in quotes"},
 	{"both", request{method: "PUT", path: "/v1/rules/a", body: goodRule, header: map[string]string{"If-Match": "*", "If-None-Match": "*"}}, 400, "If-None-Match", "together"},

@@ -99,7 +99,8 @@ func (s *Service) misses(t term) string {
 	latest := now.Add(s.cfg.MaxAhead)
 	switch {
 	case !t.after.IsZero() && !t.is.After(t.after):
-		return fmt.Sprintf("must be after %s, as it is %s here; given is %s", instant(t.after), instant(now), instant(*t.is))
+		return fmt.Sprintf("must be after %s: it is %s here, and clocks may be off by %s (controlplane.maxClockSkew); given is %s",
+			instant(t.after), instant(now), s.cfg.MaxClockSkew, instant(*t.is))
 	case t.is.After(latest):
 		return fmt.Sprintf("must be %s at the latest (controlplane.maxAhead), or be left out; given is %s", instant(latest), instant(*t.is))
 	}

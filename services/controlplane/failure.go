@@ -48,7 +48,7 @@ func refusedByDatabase(err error) *Problem {
 	if !errors.As(err, &pg) {
 		return nil
 	}
-	if pg.Code == "23505" && pg.ConstraintName == "catalog_prefix" {
+	if prefixTaken(err) {
 		p := newProblem(http.StatusConflict, "prefix-taken", "another service has this prefix")
 		p.Errors = []FieldError{{"body", "prefix", "must be a prefix that no other service has"}}
 		return p
@@ -58,6 +58,12 @@ func refusedByDatabase(err error) *Problem {
 		return newProblem(http.StatusBadRequest, "invalid", "the request holds a value that cannot be stored: "+printable(pg.Message))
 	}
 	return nil
+}
+
+// prefixTaken tells that a service's prefix is another one's.
+func prefixTaken(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505" && pg.ConstraintName == "catalog_prefix"
 }
 
 // databaseAway tells errors of the way to Postgres, and of Postgres in no

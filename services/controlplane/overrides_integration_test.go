@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,9 @@ func TestOverrideLifeIsMirroredByteForByte(t *testing.T) {
 	w.must(t, 428, request{method: "DELETE", path: at})
 	w.delete(t, 204, at, put.Header().Get("ETag"))
 	w.must(t, 404, request{method: "GET", path: at})
+	if p := w.put(t, 404, at, "*", goodOverride).problem(t); !strings.Contains(p.Detail, "If-None-Match: *") {
+		t.Errorf("does not say how to create: %s", p.Detail)
+	}
 	w.must(t, 201, request{method: "PUT", path: at, body: goodOverride, header: map[string]string{"If-None-Match": "*"}})
 	w.holdMirror(t, "overrides_v1", overrides.Topic)
 	if n := w.count(t, `SELECT count(*) FROM audit WHERE kind = 'override' AND actor = 'alice'`); n != 4 {

@@ -17,6 +17,9 @@ type precondition struct {
 	// either: the row may be there or not, for writes whose row is settled by
 	// another lock.
 	either bool
+	// mayCreate: the same write would create with If-None-Match: *, which
+	// refusals say.
+	mayCreate bool
 	// versions: the row must be there in one of these.
 	versions []int64
 }
@@ -36,12 +39,17 @@ func parsePrecondition(ifMatch, ifNoneMatch string, mayCreate bool) (preconditio
 	case ifNoneMatch == "*":
 		return precondition{create: true}, nil
 	case ifMatch == "":
-		return precondition{}, newProblem(http.StatusPreconditionRequired, "precondition-required",
-			"send If-Match with the ETag that GET answered, or * for any version")
+		detail := "send If-Match with the ETag that GET answered, or * for any version"
+		if mayCreate {
+			detail += "; or, to create what is not there yet, If-None-Match: *"
+		}
+		return precondition{}, newProblem(http.StatusPreconditionRequired, "precondition-required", detail)
 	case ifMatch == "*":
-		return precondition{any: true}, nil
+		return precondition{any: true, mayCreate: mayCreate}, nil
 	}
-	return parseTags(ifMatch)
+	p, wrong := parseTags(ifMatch)
+	p.mayCreate = mayCreate
+	return p, wrong
 }
 
 // parseTags reads a list of entity tags. A tag of another server, or a weak
@@ -73,7 +81,11 @@ func (p precondition) holds(version int64) *Problem {
 		return preconditionFailed("already exists, in version " + etag(version))
 	}
 	if version == 0 {
-		return notFound()
+		missing := notFound()
+		if p.mayCreate {
+			missing.Detail += " to replace; If-None-Match: * in place of If-Match creates it"
+		}
+		return missing
 	}
 	if p.any {
 		return nil

@@ -42,6 +42,9 @@ type resource[T any, L listInput] struct {
 	// then is what else belongs to the transaction of a write or deletion; nil
 	// is nothing.
 	then func(ctx context.Context, tx pgx.Tx, before, after record) error
+	// refused says more of what the database refused, or returns err; nil is
+	// nothing.
+	refused func(ctx context.Context, doc T, err error) error
 	// ownList: the list is not the plain one, and registered elsewhere.
 	ownList bool
 }
@@ -190,7 +193,10 @@ func (o operations[T, L]) write(ctx context.Context, doc T, cond precondition, d
 			return json.Marshal(doc)
 		},
 	})
-	if err != nil {
+	switch {
+	case err != nil && o.refused != nil:
+		return nil, o.refused(ctx, doc, err)
+	case err != nil:
 		return nil, err
 	}
 	shown, err := o.answer(stored)

@@ -15,7 +15,7 @@ var statusNotes = map[int]string{
 	http.StatusUnauthorized:          "No token, or one that is not known here.",
 	http.StatusForbidden:             "The token has role readonly.",
 	http.StatusNotFound:              "There is nothing by this id.",
-	http.StatusConflict:              "Another resource has this id or prefix, the key was revoked for good, a subscription or a customer's accounts stand in the way, or the first request with this Idempotency-Key is still under way; detail says which.",
+	http.StatusConflict:              "Another resource has this id or prefix, the key was revoked for good, a subscription, a customer's accounts or what names a service stand in the way, or the first request with this Idempotency-Key is still under way; detail says which.",
 	http.StatusPreconditionFailed:    "It was changed since the ETag in If-Match, or is there in spite of If-None-Match.",
 	http.StatusRequestEntityTooLarge: "The body has more than 1 MB, or is too long to be carried to the gateways.",
 	http.StatusUnsupportedMediaType:  "The body is not JSON in UTF-8, or is compressed.",

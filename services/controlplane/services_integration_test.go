@@ -4,6 +4,7 @@ package controlplane_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,8 @@ func TestServiceLife(t *testing.T) {
 	w.put(t, 200, "/v1/services/cached", got.Header().Get("ETag"), got.Body.String())
 
 	taken := strings.Replace(goodService, `"demo"`, `"other"`, 1)
-	if p := w.must(t, 409, request{method: "POST", path: "/v1/services", body: taken}).problem(t); p.Errors[0].Field != "prefix" {
+	if p := w.must(t, 409, request{method: "POST", path: "/v1/services", body: taken}).problem(t); p.Errors[0].Field != "prefix" ||
+		!strings.HasSuffix(p.Errors[0].Message, `service "demo" has it`) {
 		t.Errorf("names %+v", p.Errors)
 	}
 	w.delete(t, 204, "/v1/services/demo", "*")
@@ -45,6 +47,46 @@ func TestServiceLife(t *testing.T) {
 	w.delete(t, 204, "/v1/services/other", "*")
 	w.must(t, 201, request{method: "POST", path: "/v1/services", body: goodService})
 	w.holdMirror(t, "catalog_v1", catalog.Topic)
+}
+
+// What is sold, or ruled, is not taken away without a word.
+func TestServiceStaysWhileSomethingNamesIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	stays := func(says string) {
+		t.Helper()
+		for _, path := range []string{"/v1/services/demo?dryRun=true", "/v1/services/demo"} {
+			if p := w.delete(t, 409, path, "*").problem(t); !strings.HasSuffix(p.Type, "in-use") || !strings.Contains(p.Detail, says) {
+				t.Errorf("%s: %+v, want %q", path, p, says)
+			}
+		}
+	}
+	w.must(t, 201, request{method: "POST", path: "/v1/services", body: goodService})
+	rule := func(id, service string) {
+		t.Helper()
+		w.must(t, 201, request{method: "POST", path: "/v1/rules", body: `{"id":"` + id + `","subject":{"kind":"tenant","value":"*"},"metric":"calls",` +
+			`"scope":{"service":"` + service + `"},"unlimited":true}`})
+	}
+	rule("elsewhere", "other")
+	rule("a", "demo")
+	stays("by 1 rule (a);")
+	for _, id := range []string{"b", "c", "d"} {
+		rule(id, "demo")
+	}
+	stays("by 4 rules (a, b, c, …);")
+	for _, id := range []string{"a", "b", "c", "d"} {
+		w.delete(t, 204, "/v1/rules/"+id, "*")
+	}
+	w.must(t, 201, request{method: "POST", path: "/v1/customers", body: `{"id":"acme","name":"Acme"}`})
+	sells := `{"id":"pro","currency":"EUR","period":"month","rules":[{"metric":"calls","scope":{"service":"%s"},"limit":{"algorithm":"quota","kind":"renewing","limit":5}}]}`
+	w.must(t, 201, request{method: "POST", path: "/v1/plans", body: fmt.Sprintf(sells, "demo")})
+	stays("by 1 plan (pro);")
+	s, at := w.subscribe(t, toPro)
+	stays("by 1 plan (pro), 1 active subscription (" + s.ID + ");")
+	w.put(t, 200, "/v1/plans/pro", "*", fmt.Sprintf(sells, "other"))
+	stays("by 1 active subscription (" + s.ID + ");")
+	w.delete(t, 204, at, "*")
+	w.delete(t, 204, "/v1/services/demo", "*")
 }
 
 // TestDatabaseComesBack ends every session of the control plane under it: the

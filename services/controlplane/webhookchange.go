@@ -2,9 +2,14 @@ package controlplane
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
 )
 
 // Bounds of a webhook.
@@ -48,6 +53,27 @@ func (s *Service) decodeWebhook(ctx context.Context, id string) (Webhook, error)
 		in.Enabled = new(true)
 	}
 	return in, nil
+}
+
+// checkTypes refuses types that no event has, for which one would wait for ever,
+// but for those of the webhook before: what GET answers can be PUT back.
+func (w *Webhook) checkTypes(current []byte) error {
+	var before Webhook
+	if current != nil {
+		if err := json.Unmarshal(current, &before); err != nil {
+			return fmt.Errorf("decode stored webhook: %w", err)
+		}
+	}
+	var c keyCheck
+	for i, t := range w.EventTypes {
+		if !slices.Contains(quotaevents.Types, t) && !slices.Contains(before.EventTypes, t) {
+			c.add(fmt.Sprintf("eventTypes[%d]", i), "must be one of %s", strings.Join(quotaevents.Types, ", "))
+		}
+	}
+	if len(c.found) > 0 {
+		return invalid(c.found...)
+	}
+	return nil
 }
 
 func (s *Service) putWebhook(ctx context.Context, in *changeInput) (*document[Webhook], error) {

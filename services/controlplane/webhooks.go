@@ -18,7 +18,7 @@ type Webhook struct {
 	Version     int64    `json:"version,omitempty" readOnly:"true"`
 	URL         string   `json:"url" doc:"https, with a public address; at most 2048 bytes. Redirects are not followed."`
 	Description string   `json:"description,omitempty" doc:"For people; at most 256 printable characters."`
-	EventTypes  []string `json:"eventTypes,omitempty" doc:"Only events of these types; absent is all. At most 32."`
+	EventTypes  []string `json:"eventTypes,omitempty" doc:"Only events of these types; absent is all. There is com.sluice.quota.threshold.reached.v1. At most 32."`
 	TenantID    string   `json:"tenantId,omitempty" doc:"Only events of this tenant."`
 	Enabled     *bool    `json:"enabled,omitempty" doc:"Whether events are sent; default true. While it is false new ones pass by."`
 	Status      string   `json:"status,omitempty" enum:"active,paused,gone" readOnly:"true" doc:"paused: enabled is false. gone: it answered 410; any PUT opens it again. Ignored in requests."`
@@ -88,7 +88,10 @@ func (s *Service) createWebhook(ctx context.Context, _ *struct{}) (*document[Cre
 func (s *Service) writeWebhook(ctx context.Context, in Webhook, cond precondition, then func(context.Context, pgx.Tx, record, record) error) (*document[Webhook], error) {
 	stored, err := s.store.apply(ctx, write{
 		entity: webhookEntity, key: in.ID, actor: callOf(ctx).who.name, cond: cond, then: then,
-		build: func(_ []byte, version int64) ([]byte, error) {
+		build: func(current []byte, version int64) ([]byte, error) {
+			if err := in.checkTypes(current); err != nil {
+				return nil, err
+			}
 			in.Version = version
 			return json.Marshal(in)
 		},

@@ -59,7 +59,7 @@ func TestWebhookLifeShowsItsSecretOnce(t *testing.T) {
 	put := w.put(t, 200, path, got.Header().Get("ETag"), got.Body.String()) // what GET returns can be PUT back
 	w.put(t, 412, path, got.Header().Get("ETag"), got.Body.String())
 	w.must(t, 428, request{method: "PUT", path: path, body: got.Body.String()})
-	paused := w.put(t, 200, path, put.Header().Get("ETag"), `{"url":"https://example.com/","enabled":false,"eventTypes":["a.b"],"tenantId":"acme"}`)
+	paused := w.put(t, 200, path, put.Header().Get("ETag"), `{"url":"https://example.com/","enabled":false,"eventTypes":["com.sluice.quota.threshold.reached.v1"],"tenantId":"acme"}`)
 	if !strings.Contains(paused.Body.String(), `"status":"paused"`) {
 		t.Fatalf("paused: %s", paused.Body)
 	}
@@ -247,6 +247,19 @@ func TestDeliveriesAreListedAndRedelivered(t *testing.T) {
 	}
 }
 
+// A webhook of an older control plane may have a type that no event has.
+func TestTypesThatAreStoredCanBePutBack(t *testing.T) {
+	t.Parallel()
+	w, _ := webhookWorld(t)
+	path := w.must(t, 201, request{method: "POST", path: "/v1/webhooks", body: `{"url":"https://example.com"}`}).Header().Get("Location")
+	if _, err := w.db.Exec(t.Context(), `UPDATE webhooks SET document = document || '{"eventTypes":["old"]}'`); err != nil {
+		t.Fatal(err)
+	}
+	got := w.must(t, 200, request{method: "GET", path: path})
+	w.put(t, 200, path, "*", got.Body.String())
+	w.put(t, 400, path, "*", strings.Replace(got.Body.String(), `["old"]`, `["old","new"]`, 1))
+}
+
 func TestBadWebhooksAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	w, _ := webhookWorld(t)
@@ -257,17 +270,22 @@ func TestBadWebhooksAreRefusedByName(t *testing.T) {
 		`{"url":"https://u:p@example.com"}`:      "url",
 		`{"url":"https://example.com","id":"x"}`: "id",
 		`{"url":"https://example.com","urls":1}`: "urls",
-		`{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`:                    "url",
-		`{"url":"https://example.com","description":"a\u0000"}`:                              "description",
-		`{"url":"https://example.com","eventTypes":["a",""]}`:                                "eventTypes[1]",
-		`{"url":"https://example.com","eventTypes":[` + strings.Repeat(`"a",`, 32) + `"a"]}`: "eventTypes",
-		`{"url":"https://example.com","tenantId":"` + strings.Repeat("x", 129) + `"}`:        "tenantId",
-		`{"url":"https://example.com","enabled":"yes"}`:                                      "enabled",
+		`{"url":"https://example.com/` + strings.Repeat("x", 2048) + `"}`:                              "url",
+		`{"url":"https://example.com","description":"a\u0000"}`:                                        "description",
+		`{"url":"https://example.com","eventTypes":["a",""]}`:                                          "eventTypes[1]",
+		`{"url":"https://example.com","eventTypes":["com.sluice.quota.threshold.reached.v1","bogus"]}`: "eventTypes[1]",
+		`{"url":"https://example.com","eventTypes":[` + strings.Repeat(`"a",`, 32) + `"a"]}`:           "eventTypes",
+		`{"url":"https://example.com","tenantId":"` + strings.Repeat("x", 129) + `"}`:                  "tenantId",
+		`{"url":"https://example.com","enabled":"yes"}`:                                                "enabled",
 	} {
 		got := w.must(t, 400, request{method: "POST", path: "/v1/webhooks", body: body})
 		if !strings.Contains(got.Body.String(), fmt.Sprintf(`"field":%q`, field)) {
 			t.Errorf("%s: %s", body, got.Body)
 		}
+	}
+	bogus := request{method: "POST", path: "/v1/webhooks", body: `{"url":"https://example.com","eventTypes":["bogus"]}`}
+	if p := w.must(t, 400, bogus).problem(t); !strings.HasSuffix(p.Errors[0].Message, "one of com.sluice.quota.threshold.reached.v1") {
+		t.Errorf("a type that no event has: %+v", p.Errors)
 	}
 	if n := w.count(t, `SELECT count(*) FROM webhooks`); n != 0 {
 		t.Fatalf("%d were written", n)

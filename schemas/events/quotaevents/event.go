@@ -19,6 +19,10 @@ const (
 	TypeTest = "com.sluice.webhook.test.v1"
 )
 
+// Types are those of the topic's events, which a webhook may ask for. It is not to
+// be changed.
+var Types = []string{TypeThresholdReached}
+
 const (
 	// SpecVersion is of CloudEvents.
 	SpecVersion = "1.0"

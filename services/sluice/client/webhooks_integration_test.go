@@ -18,7 +18,7 @@ func TestWebhooksFromCreationToDeletion(t *testing.T) {
 		_, _ = w.Write([]byte("short and stout"))
 	}))
 	defer endpoint.Close()
-	out, errs, err := s.run(t, "", "webhooks", "create", endpoint.URL, "--tenant", "acme", "--type", "a.b", "--description", "mine")
+	out, errs, err := s.run(t, "", "webhooks", "create", endpoint.URL, "--tenant", "acme", "--type", "com.sluice.quota.threshold.reached.v1", "--description", "mine")
 	var created struct{ ID, Secret, TenantID string }
 	if err != nil || json.Unmarshal([]byte(out), &created) != nil || !strings.HasPrefix(created.Secret, "whsec_") || created.TenantID != "acme" || !strings.Contains(errs, keepSecret) {
 		t.Fatalf("created %s, %s, %v", out, errs, err)
