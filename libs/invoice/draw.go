@@ -131,13 +131,18 @@ func (d *drawing) fee(h Held) {
 	}
 	calendar := d.in.Period.Calendar
 	all := calendar.Day(d.in.Period.End) - calendar.Day(d.in.Period.Start)
+	whole, err := Format(minor, d.in.Currency)
+	if err != nil {
+		d.fail(err)
+		return
+	}
 	text := name(h.Plan) + ": fee"
 	if h.Days < all {
 		text = fmt.Sprintf("%s, %d of %d days", text, h.Days, all)
 		minor = share(minor, h.Days, all)
 	}
 	d.line(sales.InvoiceLine{
-		Kind: sales.LineFee, Plan: h.Plan.ID, PlanVersion: h.Plan.Version, Quantity: h.Days, Text: text,
+		Kind: sales.LineFee, Plan: h.Plan.ID, PlanVersion: h.Plan.Version, Quantity: h.Days, PeriodFee: whole, Text: text,
 	}, minor)
 }
 

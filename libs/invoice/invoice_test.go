@@ -174,7 +174,7 @@ func TestDraw(t *testing.T) {
 	want := sales.Invoice{
 		Customer: "acme", Payer: sales.Customer{ID: "acme", Name: "Acme"}, Currency: "EUR", Start: b.Start, End: b.End, Total: "45.93",
 		Lines: []sales.InvoiceLine{
-			{Kind: sales.LineFee, Plan: "pro", PlanVersion: 3, Text: "Pro: fee", Quantity: 31, Amount: "31.00"},
+			{Kind: sales.LineFee, Plan: "pro", PlanVersion: 3, Text: "Pro: fee", Quantity: 31, PeriodFee: "31.00", Amount: "31.00"},
 			{Kind: sales.LineUsage, Plan: "pro", PlanVersion: 3, Metric: "calls", Text: "calls: included", Quantity: 1000, UnitPrice: "0", Amount: "0.00", Counter: "c", Consumed: 1530, Refunded: 30},
 			{Kind: sales.LineUsage, Plan: "pro", PlanVersion: 3, Metric: "calls", Text: "calls: used", Quantity: 500, UnitPrice: "0.01", Amount: "5.00"},
 			{Kind: sales.LineTopup, Plan: "pro", PlanVersion: 3, Metric: "sms", Text: "sms: topped up", Quantity: 200, UnitPrice: "0.05", Amount: "10.00"},
@@ -233,7 +233,7 @@ func TestAFeeIsSharedByDays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Total != "10.00" || got.Lines[0].Text != "Pro: fee, 10 of 31 days" {
+	if got.Total != "10.00" || got.Lines[0].Text != "Pro: fee, 10 of 31 days" || got.Lines[0].PeriodFee != "31.00" {
 		t.Fatalf("%+v", got)
 	}
 }

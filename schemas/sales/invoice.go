@@ -57,6 +57,9 @@ type InvoiceLine struct {
 	Quantity int64 `json:"quantity"`
 	// UnitPrice is of one unit; empty of a fee and a correction.
 	UnitPrice string `json:"unitPrice,omitempty"`
+	// PeriodFee is of a fee: what a whole period of the plan costs, of which
+	// Amount is the part for Quantity days. Older invoices have none.
+	PeriodFee string `json:"periodFee,omitempty"`
 	Amount    string `json:"amount"`
 	// Counter is the counter that a metric's first usage line is worked out
 	// from, Consumed and Refunded its totals: their difference is the quantity of

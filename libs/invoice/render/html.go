@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,9 @@ var pageTemplate = template.Must(template.New("invoice").Funcs(template.FuncMap{
 	"date":   date,
 	"lines":  func(text string) []string { return strings.Split(text, "\n") },
 	"title":  Title,
+
+	"quantity": quantity,
+	"price":    price,
 }).Parse(page))
 
 // HTML writes a whole page, styled by itself. Errors are w's.
@@ -60,6 +64,25 @@ func local(i sales.Invoice, t time.Time) string {
 		zone = time.UTC
 	}
 	return t.In(zone).Format(time.DateOnly)
+}
+
+// quantity is units, or of a fee the days it is for, and says so.
+func quantity(l sales.InvoiceLine) string {
+	switch {
+	case l.Kind != sales.LineFee:
+		return strconv.FormatInt(l.Quantity, 10)
+	case l.Quantity == 1:
+		return "1 day"
+	}
+	return fmt.Sprintf("%d days", l.Quantity)
+}
+
+// price is of one unit, or of a fee what the whole period costs.
+func price(l sales.InvoiceLine) string {
+	if l.PeriodFee != "" {
+		return l.PeriodFee + " a period"
+	}
+	return l.UnitPrice
 }
 
 func date(t *time.Time) string { return t.UTC().Format(time.DateOnly) }

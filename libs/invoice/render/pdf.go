@@ -104,7 +104,7 @@ func (d document) table(i sales.Invoice) {
 		if l.Refunded > 0 {
 			text += fmt.Sprintf(" (%d used, %d refunded)", l.Consumed, l.Refunded)
 		}
-		d.row("", text, strconv.FormatInt(l.Quantity, 10), l.UnitPrice, l.Amount)
+		d.row("", text, quantity(l), price(l), l.Amount)
 	}
 	if len(i.Lines) == 0 {
 		d.row("", "Nothing yet.", "", "", "")

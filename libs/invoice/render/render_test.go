@@ -17,9 +17,11 @@ func sample() sales.Invoice {
 		Start: time.Date(2026, 6, 30, 21, 0, 0, 0, time.UTC), End: time.Date(2026, 7, 31, 21, 0, 0, 0, time.UTC),
 		Lines: []sales.InvoiceLine{
 			{Text: "calls: used", Quantity: 1500, UnitPrice: "0.01", Amount: "15.00", Consumed: 1530, Refunded: 30},
+			{Kind: sales.LineFee, Text: "Pro: fee, 10 of 31 days", Quantity: 10, PeriodFee: "49.00", Amount: "15.81"},
+			{Kind: sales.LineFee, Text: "Max: fee, 1 of 31 days", Quantity: 1, Amount: "2.00"},
 			{Text: strings.Repeat("a long name ", 30), Quantity: 1, UnitPrice: "1", Amount: "1.00"},
 		},
-		Total: "16.00", FinalFrom: final, FinalizedAt: &final,
+		Total: "33.81", FinalFrom: final, FinalizedAt: &final,
 	}
 }
 
@@ -31,7 +33,7 @@ func TestHTMLTellsAllAndRunsNothing(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Invoice INV-2026-000017", "Ağaoğlu &amp; &lt;b&gt;Söhne&lt;/b&gt;", "1 High Street<br>Izmir", "2026-07-01 to 2026-07-31 (Europe/Istanbul)",
-		"1530 used, 30 refunded", ">16.00<", "2026-08-04",
+		"1530 used, 30 refunded", ">1500<", ">0.01<", ">10 days<", ">49.00 a period<", ">1 day<", ">33.81<", "2026-08-04",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
