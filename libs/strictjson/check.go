@@ -17,12 +17,31 @@ const maxFound = 50
 var timeType = reflect.TypeFor[time.Time]()
 
 // checker compares a parsed document with a Go type and collects mistakes.
-type checker struct{ found []FieldError }
+type checker struct {
+	found []FieldError
+	// unread are the fields whose values are given and not known: they could
+	// not be read, or stand under a misspelt name.
+	unread []string
+}
 
 func (c *checker) add(path, format string, args ...any) {
 	if len(c.found) < maxFound {
 		c.found = append(c.found, FieldError{Field: path, Message: fmt.Sprintf(format, args...)})
+		c.unread = append(c.unread, path)
 	}
+}
+
+// addUnknown adds a member that is no field of the object at path.
+func (c *checker) addUnknown(path, name string, names []string) {
+	if len(c.found) >= maxFound {
+		return
+	}
+	there := "there are"
+	if near := spelling.Nearest(name, names); near != "" {
+		there = "did you mean " + near + "? There are"
+		c.unread = append(c.unread, join(path, near))
+	}
+	c.found = append(c.found, FieldError{join(path, name), fmt.Sprintf("is not a field here; %s %s", there, strings.Join(names, ", "))})
 }
 
 func (c *checker) check(n node, t reflect.Type, path string) {
@@ -69,7 +88,7 @@ func (c *checker) checkStruct(n node, t reflect.Type, path string) {
 		case seen[m.name]:
 			c.add(at, "appears twice")
 		case !known:
-			c.add(at, "is not a field here; %s %s", thereAre(m.name, names), strings.Join(names, ", "))
+			c.addUnknown(path, m.name, names)
 		default:
 			c.check(m.value, fieldType, at)
 		}
@@ -77,12 +96,10 @@ func (c *checker) checkStruct(n node, t reflect.Type, path string) {
 	}
 }
 
-// thereAre begins the list of names, after the one that a misspelt name is near to.
-func thereAre(name string, names []string) string {
-	if near := spelling.Nearest(name, names); near != "" {
-		return "did you mean " + near + "? There are"
-	}
-	return "there are"
+// Names returns the fields that Decode knows of a struct type, in its order.
+func Names[T any]() []string {
+	_, names := fieldsOf(reflect.TypeFor[T]())
+	return names
 }
 
 func fieldsOf(t reflect.Type) (map[string]reflect.Type, []string) {

@@ -30,23 +30,29 @@ const maxDepth = 32
 // there is none. Fields are those with a json tag; embedded structs are not
 // supported. Safe for concurrent use.
 func Decode(data []byte, into any) []FieldError {
+	found, _ := decode(data, into)
+	return found
+}
+
+// decode also returns the fields whose values are given and not known.
+func decode(data []byte, into any) (found []FieldError, unread []string) {
 	target := reflect.TypeOf(into)
 	if target == nil || target.Kind() != reflect.Pointer {
-		return []FieldError{{Message: fmt.Sprintf("cannot be decoded into a %T", into)}}
+		return []FieldError{{Message: fmt.Sprintf("cannot be decoded into a %T", into)}}, nil
 	}
 	root, err := parse(data)
 	if err != nil {
-		return []FieldError{{Message: err.Error()}}
+		return []FieldError{{Message: err.Error()}}, nil
 	}
 	var c checker
 	c.check(root, target.Elem(), "")
 	if len(c.found) > 0 {
-		return c.found
+		return c.found, c.unread
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return []FieldError{{Message: err.Error()}}
+		return []FieldError{{Message: err.Error()}}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // parse reads the whole of data as one JSON value.

@@ -9,7 +9,8 @@
 // PostgreSQL's jsonb cannot hold one. Times are RFC 3339's and no others: each
 // that passes can be written again, in UTC too.
 //
-// Judge adds the mistakes of what a document means to those of its form.
+// Judge adds the mistakes of what a document means to those of its form, but
+// for those that only follow from them.
 //
 // The control plane decodes request bodies with it, the client its rule
 // files; both therefore say the same of the same mistake. What a well-typed

@@ -18,6 +18,58 @@ func strict(d document) (found []strictjson.FieldError) {
 	return found
 }
 
+// limits is a document some of whose fields depend on others.
+type limits struct {
+	Metric    string `json:"metric"`
+	Unlimited bool   `json:"unlimited"`
+	Limit     struct {
+		Limit *int64 `json:"limit"`
+		Burst *int64 `json:"burst"`
+	} `json:"limit"`
+}
+
+func dependent(l limits) (found []strictjson.FieldError) {
+	add := func(wrong bool, field, message string) {
+		if wrong {
+			found = append(found, strictjson.FieldError{Field: field, Message: message})
+		}
+	}
+	n, burst := l.Limit.Limit, l.Limit.Burst
+	add(l.Metric == "", "metric", "must be 1 to 64 letters")
+	add(n == nil && !l.Unlimited, "limit.limit", "must be given, or unlimited must be true")
+	add(n != nil && *n == 0 && burst != nil, "limit.burst", "must be left out where it lets nothing pass")
+	return found
+}
+
+// A value that is given and not known is no cause for mistakes of others.
+func TestJudgeTellsNothingThatFollows(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		`{"metric":"m","limit":{"limit":0,"burst":1}}`:             {"limit.burst"},
+		`{"metric":"m","limit":{"limit":"600","burst":1}}`:         {"limit.limit"},
+		`{"metric":"m","limit":{"limit":6.5,"burst":1}}`:           {"limit.limit"},
+		`{"metric":"","limit":{"limit":6.5,"burst":1}}`:            {"limit.limit", "metric"},
+		`{"metrik":"m","limit":{"limit":0,"burst":1}}`:             {"metrik", "limit.burst"},
+		`{"metric":"m","limit":{"limt":600,"burst":1}}`:            {"limit.limt"},
+		`{"metric":"m","limits":{"limit":600}}`:                    {"limits"},
+		`{"metric":"m","unlimited":"yes"}`:                         {"unlimited"},
+		`{"metric":"m","unlimitd":true}`:                           {"unlimitd"},
+		`{"metric":"m","colour":1,"limit":{"limit":0,"burst":1}}`:  {"colour", "limit.burst"},
+		`{"metric":"m","limit":{"colour":1,"limit":0,"burst":1}}`:  {"limit.colour", "limit.burst"},
+		`{"metric":7,"unlimited":true,"limit":{"burst":1}}`:        {"metric"},
+		`{"metric":7,"unlimited":false,"limit":{"burst":1,"x":0}}`: {"metric", "limit.x", "limit.limit"},
+	} {
+		var l limits
+		var got []string
+		for _, e := range strictjson.Judge([]byte(text), &l, dependent) {
+			got = append(got, e.Field)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // Mistakes of form and of meaning are told at once, and none for another's sake.
 func TestJudgeTellsAllMistakes(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,11 @@ func (k kind[T]) one() string {
 func (k kind[T]) decode(d document) (T, []strictjson.FieldError) {
 	var v T
 	mistakes := strictjson.Judge(d.data, &v, k.validate)
+	if len(mistakes) > 0 {
+		if message := k.lookalike(d.data); message != "" {
+			return v, []strictjson.FieldError{{Message: message}}
+		}
+	}
 	for i, e := range mistakes {
 		if k.unknown == nil {
 			break
@@ -60,6 +65,7 @@ func (k kind[T]) decode(d document) (T, []strictjson.FieldError) {
 		}
 	}
 	if len(mistakes) > 0 {
+		d.sortByLine(mistakes)
 		return v, mistakes
 	}
 	return k.normalize(v), nil

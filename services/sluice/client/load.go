@@ -132,6 +132,9 @@ func splitYAML(name string, data []byte) ([]document, error) {
 		}
 		for _, node := range objectsOf(&root) {
 			d := document{place: fmt.Sprintf("%s: document %d", name, number), node: node}
+			if name := twice(node); name != nil {
+				return nil, fmt.Errorf("%s (line %d): %s is given twice%s", d.place, name.Line, name.Value, twoInOne(node, name))
+			}
 			if d.data, err = toJSON(node); err != nil {
 				return nil, fmt.Errorf("%s: %w", d.where(), err)
 			}

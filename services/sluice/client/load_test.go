@@ -93,7 +93,13 @@ func TestMistakesNameFileDocumentAndField(t *testing.T) {
 		{"no id", "r.yaml", strings.Replace(good, "id: a\n", "", 1), "id: must be 1 to 128"},
 		{"not YAML", "r.yaml", good + "---\n\tx", "r.yaml (line 6): must be indented by spaces"},
 		{"no YAML of another sort", "r.yaml", "id: a\n b: c\n", "r.yaml (line 2): mapping values are not allowed"},
-		{"key twice", "r.yaml", good + "id: b\n", "already defined"},
+		{"key twice", "r.yaml", good + "metric: n\n", "r.yaml: document 1 (line 5): metric is given twice"},
+		{"key twice below", "r.yaml", strings.Replace(good, "kind: tenant", "kind: tenant, kind: user", 1), "(line 2): kind is given twice"},
+		{"two without a mark", "r.yaml", good + good, "r.yaml: document 1 (line 5): id is given twice; where another document begins here, start each with `- `, or put a line of ---"},
+		{"a plan", "r.yaml", "id: pro\nname: Pro\ncurrency: EUR\nrules: [{metric: m}]\n", "(line 1): looks like a plan and not like a rule; plans are written by sluice plans apply"},
+		{"a service with a mistake", "r.yaml", "name: demo\nprefix: /demo/\nupstreems: []\nendpoints: []\n", "looks like a service"},
+		{"a customer", "r.yaml", "id: acme\nname: Acme\ntimezone: UTC\n", "looks like a customer"},
+		{"an override", "r.yaml", "subject: {kind: tenant, value: a}\nmetric: m\nlimit: 5\nreason: launch\n", "looks like an override"},
 		{"number as a name", "r.yaml", "1: 2\n", "field names are strings"},
 		{"text", "r.yaml", "hello\n", "must be an object, not a string"},
 		{"JSON", "r.json", "{\n\"id\": }", "r.json: is not JSON: line 2, column 7"},
@@ -116,5 +122,38 @@ func TestMistakesNameFileDocumentAndField(t *testing.T) {
 	}
 	if _, err := load([]string{"/nowhere/r.yaml"}, nil); err == nil || !strings.Contains(err.Error(), "/nowhere/r.yaml") {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// Mistakes are told in the order of lines, one for each thing that is wrong.
+func TestMistakesAreToldOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	limit := func(limit string) string {
+		return "id: a\nsubject: {kind: tenant, value: '*'}\nmetric: m\nlimit: {algorithm: gcra, limit: " + limit + ", burst: 5, window: 1m}\n"
+	}
+	for content, want := range map[string][]string{
+		limit(`"600"`): {"(line 4): limit.limit:"},
+		limit("6.5"):   {"(line 4): limit.limit:"},
+		strings.Replace(limit("6"), "metric", "metrik", 1):                                                              {"(line 3): metrik:"},
+		strings.Replace(limit("6"), "limit:", "limits:", 1):                                                             {"(line 4): limits:"},
+		"colour: red\npriority: x\nid: a\nmode: never\nmetric: m\nunlimited: true\nsubject: {kind: planet, value: a}\n": {"(line 1): colour:", "(line 2): priority:", "(line 4): mode:", "(line 7): subject.kind:"},
+	} {
+		documents, err := load([]string{"-"}, strings.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = ruleKind.decodeAll(documents)
+		if err == nil {
+			t.Errorf("%s is taken", content)
+			continue
+		}
+		got := strings.Split(err.Error(), "\n")[1:]
+		if len(got) != len(want) {
+			t.Errorf("%s says\n%v", content, err)
+			continue
+		}
+		for i := range want {
+			holds(t, got[i], want[i])
+		}
 	}
 }

@@ -1,12 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sluice-platform/sluice/libs/strictjson"
 )
 
 // at is where a field of the document was written, or where it should have
@@ -16,6 +20,17 @@ func (d document) at(field string) string {
 		return d.place
 	}
 	return fmt.Sprintf("%s (line %d)", d.place, lineOf(d.node, field))
+}
+
+// sortByLine puts mistakes in the order of the document, as an editor goes
+// through them; those of a line stay in theirs.
+func (d document) sortByLine(mistakes []strictjson.FieldError) {
+	if d.node == nil {
+		return
+	}
+	slices.SortStableFunc(mistakes, func(a, b strictjson.FieldError) int {
+		return cmp.Compare(lineOf(d.node, a.Field), lineOf(d.node, b.Field))
+	})
 }
 
 // lineOf follows a path such as limit.window or upstreams[1].url.
@@ -54,6 +69,33 @@ func below(node *yaml.Node, path string) (*yaml.Node, string) {
 		}
 	}
 	return nil, ""
+}
+
+// twice finds the first name that an object at node or below gives again.
+func twice(node *yaml.Node) *yaml.Node {
+	names := map[string]bool{}
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.ScalarNode {
+			if names[child.Value] && child.Tag != "!!merge" {
+				return child
+			}
+			names[child.Value] = true
+			continue
+		}
+		if found := twice(child); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// twoInOne says what would be right where a document's own first field comes
+// again: another document begins there.
+func twoInOne(root, again *yaml.Node) string {
+	if len(root.Content) == 0 || root.Content[0].Value != again.Value || !slices.Contains(root.Content, again) {
+		return ""
+	}
+	return "; where another document begins here, start each with `- `, or put a line of --- between them"
 }
 
 var (
