@@ -21,25 +21,32 @@ type checker struct {
 	found []FieldError
 	// unread are the fields whose values are given and not known: they could
 	// not be read, or stand under a misspelt name.
-	unread []string
+	unread []unread
+}
+
+// unread is a field; text is one whose value may be the name of an algorithm or
+// the like, which decides what the fields beside it are for.
+type unread struct {
+	path string
+	text bool
 }
 
 func (c *checker) add(path, format string, args ...any) {
 	if len(c.found) < maxFound {
 		c.found = append(c.found, FieldError{Field: path, Message: fmt.Sprintf(format, args...)})
-		c.unread = append(c.unread, path)
+		c.unread = append(c.unread, unread{path: path})
 	}
 }
 
 // addUnknown adds a member that is no field of the object at path.
-func (c *checker) addUnknown(path, name string, names []string) {
+func (c *checker) addUnknown(path, name string, fields map[string]reflect.Type, names []string) {
 	if len(c.found) >= maxFound {
 		return
 	}
 	there := "there are"
 	if near := spelling.Nearest(name, names); near != "" {
 		there = "did you mean " + near + "? There are"
-		c.unread = append(c.unread, join(path, near))
+		c.unread = append(c.unread, unread{join(path, near), fields[near].Kind() == reflect.String})
 	}
 	c.found = append(c.found, FieldError{join(path, name), fmt.Sprintf("is not a field here; %s %s", there, strings.Join(names, ", "))})
 }
@@ -62,7 +69,11 @@ func (c *checker) check(n node, t reflect.Type, path string) {
 			c.checkSlice(n, t, path)
 		}
 	case reflect.String:
+		before := len(c.unread)
 		c.checkString(n, path)
+		for i := range c.unread[before:] {
+			c.unread[before+i].text = true
+		}
 	case reflect.Bool:
 		if _, ok := n.scalar.(bool); !ok {
 			c.add(path, "must be true or false, not %s", n.describe())
@@ -88,7 +99,7 @@ func (c *checker) checkStruct(n node, t reflect.Type, path string) {
 		case seen[m.name]:
 			c.add(at, "appears twice")
 		case !known:
-			c.addUnknown(path, m.name, names)
+			c.addUnknown(path, m.name, fields, names)
 		default:
 			c.check(m.value, fieldType, at)
 		}

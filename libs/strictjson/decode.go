@@ -35,7 +35,7 @@ func Decode(data []byte, into any) []FieldError {
 }
 
 // decode also returns the fields whose values are given and not known.
-func decode(data []byte, into any) (found []FieldError, unread []string) {
+func decode(data []byte, into any) (found []FieldError, lost []unread) {
 	target := reflect.TypeOf(into)
 	if target == nil || target.Kind() != reflect.Pointer {
 		return []FieldError{{Message: fmt.Sprintf("cannot be decoded into a %T", into)}}, nil

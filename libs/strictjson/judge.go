@@ -13,15 +13,16 @@ import (
 // so that a caller hears of all at once; left out is what judge says of a
 // field, or of a part of one, that has a mistake already, and what may follow
 // from a value that is not known, since it could not be read or has a misspelt
-// name: of fields beside that one, and where it is named. judge must take any T.
+// name: where a message names that field, or the field is a text of an object
+// below the document, of its other fields. judge must take any T.
 func Judge[T any, E ~struct{ Field, Message string }](data []byte, into *T, judge func(T) []E) []FieldError {
-	found, unread := decode(data, into)
+	found, lost := decode(data, into)
 	if len(found) > 0 && !rest(data, into) {
 		return found
 	}
 	decoded := len(found)
 	for _, e := range judge(*into) {
-		if more := FieldError(e); !named(found[:decoded], more.Field) && !follows(more, unread) {
+		if more := FieldError(e); !named(found[:decoded], more.Field) && !follows(more, lost) {
 			found = append(found, more)
 		}
 	}
@@ -50,14 +51,15 @@ func within(field, outer string) bool {
 	return ok && (below == "" || below[0] == '.' || below[0] == '[')
 }
 
-// follows reports what may be no mistake were the unread values known. Fields
-// of one object below the document depend on each other; those of the document
-// itself are many and mostly do not, but a message names what it depends on.
-func follows(e FieldError, unread []string) bool {
-	return slices.ContainsFunc(unread, func(path string) bool {
-		dot := strings.LastIndexByte(path, '.')
-		name, _, _ := strings.Cut(path[dot+1:], "[")
-		return within(e.Field, path) || dot > 0 && within(e.Field, path[:dot]) || slices.Contains(words(e.Message), name)
+// follows reports what may be no mistake were the lost values known: a message
+// names what it depends on, and below the document a text may be what says how
+// the rest of its object is meant.
+func follows(e FieldError, lost []unread) bool {
+	return slices.ContainsFunc(lost, func(l unread) bool {
+		dot := strings.LastIndexByte(l.path, '.')
+		name, _, _ := strings.Cut(l.path[dot+1:], "[")
+		beside := l.text && dot > 0 && within(e.Field, l.path[:dot])
+		return beside || within(e.Field, l.path) || slices.Contains(words(e.Message), name)
 	})
 }
 

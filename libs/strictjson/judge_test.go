@@ -23,6 +23,7 @@ type limits struct {
 	Metric    string `json:"metric"`
 	Unlimited bool   `json:"unlimited"`
 	Limit     struct {
+		Kind  string `json:"kind"`
 		Limit *int64 `json:"limit"`
 		Burst *int64 `json:"burst"`
 	} `json:"limit"`
@@ -37,7 +38,8 @@ func dependent(l limits) (found []strictjson.FieldError) {
 	n, burst := l.Limit.Limit, l.Limit.Burst
 	add(l.Metric == "", "metric", "must be 1 to 64 letters")
 	add(n == nil && !l.Unlimited, "limit.limit", "must be given, or unlimited must be true")
-	add(n != nil && *n == 0 && burst != nil, "limit.burst", "must be left out where it lets nothing pass")
+	add(n != nil && *n == 0 && burst != nil, "limit.burst", "must be left out where limit is 0")
+	add(l.Limit.Kind == "" && burst != nil && *burst > 5, "limit.burst", "must be at most 5")
 	return found
 }
 
@@ -52,6 +54,9 @@ func TestJudgeTellsNothingThatFollows(t *testing.T) {
 		`{"metrik":"m","limit":{"limit":0,"burst":1}}`:             {"metrik", "limit.burst"},
 		`{"metric":"m","limit":{"limt":600,"burst":1}}`:            {"limit.limt"},
 		`{"metric":"m","limits":{"limit":600}}`:                    {"limits"},
+		`{"metric":"m","limit":{"limit":"6","burst":9}}`:           {"limit.limit", "limit.burst"},
+		`{"metric":"m","limit":{"kind":7,"limit":6,"burst":9}}`:    {"limit.kind"},
+		`{"metric":"m","limit":{"kynd":"a","limit":6,"burst":9}}`:  {"limit.kynd"},
 		`{"metric":"m","unlimited":"yes"}`:                         {"unlimited"},
 		`{"metric":"m","unlimitd":true}`:                           {"unlimitd"},
 		`{"metric":"m","colour":1,"limit":{"limit":0,"burst":1}}`:  {"colour", "limit.burst"},

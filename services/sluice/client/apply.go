@@ -99,7 +99,7 @@ func (k kind[T]) warn(ctx context.Context, c *connection, applied []T, to io.Wri
 	}
 	doubts, err := k.doubts(ctx, c, applied)
 	if err != nil {
-		doubts = []string{fmt.Sprintf("could not look for mistakes in the %ss: %v", k.noun, err)}
+		doubts = append(doubts, fmt.Sprintf("could not look for mistakes in the %ss: %v", k.noun, err))
 	}
 	for _, doubt := range doubts {
 		fmt.Fprintln(to, "warning: "+doubt)

@@ -252,6 +252,31 @@ func TestApplyWarnsOfScopesNobodyHas(t *testing.T) {
 	}
 }
 
+// The rules of a plan will hold for nothing by the same mistake.
+func TestApplyWarnsOfPlansForScopesNobodyHas(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	file := "id: pro\ncurrency: EUR\nrules:\n- {metric: m, unlimited: true}\n- {metric: n, unlimited: true, scope: {service: nosuch}}\n"
+	out, warnings, err := s.run(t, file, "plans", "apply", "-f", "-")
+	if err != nil || warnings != "warning: plan pro: rules[1] names service \"nosuch\", which the catalog does not have\n" || !strings.Contains(out, "1 created") {
+		t.Errorf("%v\n%s\nwarns\n%s", err, out, warnings)
+	}
+}
+
+// Of two rules in one place one never holds, which is taken and told.
+func TestApplyWarnsOfRulesThatNeverHold(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	file := ""
+	for _, own := range []string{"id: a\nlimit: {algorithm: gcra, limit: 5, window: 1m}\n", "id: b\nlimit: {algorithm: gcra, limit: 50, window: 60s}\n", "id: c\nlimit: {algorithm: gcra, limit: 5, window: 1h}\n"} {
+		file += "---\nsubject: {kind: tenant, value: '*'}\nmetric: m\n" + own
+	}
+	out, warnings, err := s.run(t, file, "rules", "apply", "-f", "-")
+	if err != nil || warnings != "warning: rule b never holds: rule a has the same subject, scope, metric and horizon, and wins: smaller id\n" || !strings.Contains(out, "3 created") {
+		t.Errorf("%v\n%s\nwarns\n%s", err, out, warnings)
+	}
+}
+
 // An override that changes no rule is taken, and told of wherever it is seen.
 func TestOverridesThatChangeNoRuleAreTold(t *testing.T) {
 	t.Parallel()

@@ -97,7 +97,7 @@ var ruleKind = kind[rules.Rule]{
 	// What only the control plane writes is no difference to a file.
 	normalize: func(r rules.Rule) rules.Rule { return rule.Strip(rule.Normalize(r)) },
 	owned:     func(r rules.Rule) bool { return r.Origin != nil },
-	doubts:    strayScopes,
+	doubts:    doubtRules,
 	columns:   []string{"ID", "SUBJECT", "SCOPE", "METRIC", "LIMIT", "MODE", "VERSION"},
 	row:       ruleRow,
 	filters: map[string]string{
