@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
@@ -30,6 +31,9 @@ type explanation struct {
 	// does not help.
 	RetryAfter int64  `json:"retryAfter,omitempty"`
 	Trouble    string `json:"trouble,omitempty"`
+	// Note says who is refused with a cost that the rest is told of, empty for
+	// nobody.
+	Note string `json:"note,omitempty"`
 }
 
 type askedView struct {
@@ -154,6 +158,7 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 			TenantID: req.TenantID, UserID: req.UserID, ApplicationID: req.ApplicationID, APIKeyID: req.APIKeyID,
 		},
 		Rules: make([]consideredView, len(found.Considered)), Winners: make([]winnerView, len(found.Matches)), Unread: x.unread(),
+		Note: target.aboutCost(q.Cost),
 	}
 	for i := range found.Considered {
 		out.Rules[i] = viewConsidered(&found.Considered[i])
@@ -164,6 +169,21 @@ func (x *explainer) explain(ctx context.Context, q question) (*explanation, erro
 		out.Status, out.RetryAfter = p.status, 0
 	}
 	return out, nil
+}
+
+// aboutCost says what else the gate does with a cost above the service's maxCost,
+// which does not bound what a trusted peer names with a request; nil is the
+// catalog's, which holds whatever maxCost is.
+func (s *service) aboutCost(asked *int64) string {
+	if asked == nil || *asked <= s.maxCost {
+		return ""
+	}
+	note := fmt.Sprintf("cost %d is above maxCost %d of service %s: this is told of a request whose trusted peer names it (%s); a reservation of it is refused (400)",
+		*asked, s.maxCost, s.name, headerCost)
+	if s.costHeader != "" {
+		note += ", and an answer of the service that names it changes nothing: what was charged first stays"
+	}
+	return note
 }
 
 // peek looks at the winners' counters: cost 0 takes nothing.

@@ -231,6 +231,35 @@ func TestExplainSaysWhatIsLeftOfWhat(t *testing.T) {
 	}
 }
 
+// A cost above maxCost is judged by the counters where a trusted peer names it,
+// and nowhere else.
+func TestExplainSaysWhatBecomesOfACostAboveMaxCost(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, standOptions{trusted: []string{loopback}})
+	s.putService(catalog.Service{Name: "bounded", Prefix: "/bounded/", MaxCost: new(int64(10_000))})
+	s.putService(catalog.Service{Name: "named", Prefix: "/named/", MaxCost: new(int64(10_000)), CostHeader: "X-Cost"})
+	s.putService(catalog.Service{Name: "dear", Prefix: "/dear/", MaxCost: new(int64(10)), Endpoints: []catalog.Endpoint{{Pattern: "/dear/x", Cost: new(int64(20))}}})
+	if out := s.explained(`{"tenantId":"acme","path":"/dear/x"}`); out.Request.Cost != 20 || out.Note != "" {
+		t.Errorf("of the catalog's own cost, %d, it notes %q", out.Request.Cost, out.Note)
+	}
+	s.putRule(`{"id":"r","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"quota","kind":"renewing","limit":11000,"period":"day"}}`)
+	for _, name := range []string{"bounded", "named"} {
+		ask := func(cost int) explanation {
+			return s.explained(fmt.Sprintf(`{"tenantId":"acme","path":"/%s/x","cost":%d}`, name, cost))
+		}
+		if out := ask(10_000); out.Note != "" || !*out.WouldPass {
+			t.Errorf("%s: at maxCost it notes %q", name, out.Note)
+		}
+		out := ask(12_000)
+		if !strings.Contains(out.Note, "above maxCost 10000 of service "+name) || strings.Contains(out.Note, "changes nothing") != (name == "named") {
+			t.Errorf("%s: notes %q", name, out.Note)
+		}
+		if a := s.get("/"+name+"/x", "X-Tenant-Id", "acme", headerCost, "12000"); a.StatusCode != out.Status {
+			t.Errorf("%s: foretells %d, and answers %d", name, out.Status, a.StatusCode)
+		}
+	}
+}
+
 func TestExplainIsForTokensOnly(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, standOptions{})

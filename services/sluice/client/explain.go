@@ -66,6 +66,7 @@ type explainAnswer struct {
 	Status     int
 	RetryAfter int64
 	Trouble    string
+	Note       string
 }
 
 func explainCommand() *cobra.Command {
@@ -154,6 +155,9 @@ func (a *explainAnswer) print(w io.Writer) error {
 		fmt.Fprintf(w, "\nthis gateway cannot read these rules: %s\n", strings.Join(a.Unread, ", "))
 	}
 	fmt.Fprintf(w, "\n%s\n", a.outcome())
+	if a.Note != "" {
+		fmt.Fprintln(w, a.Note)
+	}
 	return nil
 }
 

@@ -32,7 +32,7 @@ func TestExplainPrintsWhatTheGatewaySays(t *testing.T) {
 		}
 		asked = string(body)
 		if strings.Contains(asked, "byToken") {
-			_, _ = io.WriteString(w, `{"request":{"method":"GET","path":"/demo/hello","service":"demo","demands":"key","cost":2},"refused":{"status":401,"title":"API key required","detail":"Send it."},"wouldPass":false}`)
+			_, _ = io.WriteString(w, `{"request":{"method":"GET","path":"/demo/hello","service":"demo","demands":"key","cost":2},"refused":{"status":401,"title":"API key required","detail":"Send it."},"wouldPass":false,"note":"cost 2 is dear"}`)
 			return
 		}
 		_, _ = io.WriteString(w, explainBody)
@@ -64,7 +64,7 @@ func TestExplainPrintsWhatTheGatewaySays(t *testing.T) {
 		t.Errorf("asked %s", asked)
 	}
 	refused := run("--by-token")
-	for _, says := range []string{"cost 2, demands key", "would be answered 401 before any rule is asked: API key required. Send it."} {
+	for _, says := range []string{"cost 2, demands key", "would be answered 401 before any rule is asked: API key required. Send it.\ncost 2 is dear\n"} {
 		if !strings.Contains(refused, says) {
 			t.Errorf("%q is not in\n%s", says, refused)
 		}
