@@ -246,3 +246,34 @@ func TestUseIsNoLessThanItsCheckpoint(t *testing.T) {
 		hold("checkpoint checkpoint checkpoint checkpoint", "0 9 1 3")
 	}
 }
+
+// The rules of docs/howto/sell-an-api.md: a customer sees what it was sold, and
+// not what the rule for those without a plan would leave it.
+func TestUseIsOfThePlanAndNotOfTheRuleItBeats(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for path, body := range map[string]string{
+		"/v1/customers": `{"id":"acme","name":"Acme Ltd","currency":"EUR","timezone":"Europe/Istanbul"}`,
+		"/v1/plans": `{"id":"pro","currency":"EUR","period":"month","proration":"none","rules":[
+			{"metric":"calls","scope":{"service":"shop"},"limit":{"algorithm":"quota","kind":"renewing","limit":5}}]}`,
+		"/v1/rules": `{"id":"shop-needs-a-plan","subject":{"kind":"tenant","value":"*"},"scope":{"service":"shop"},"metric":"calls",
+			"limit":{"algorithm":"quota","kind":"renewing","limit":0,"period":"month"}}`,
+	} {
+		w.must(t, 201, request{method: "POST", path: path, body: body})
+	}
+	used := func() []controlplane.Use {
+		t.Helper()
+		return decoded[struct{ Usage []controlplane.Use }](t, w.must(t, 200, request{method: "GET", path: "/v1/customers/acme/use"})).Usage
+	}
+	if got := used(); len(got) != 1 || got[0].Rule != "shop-needs-a-plan" || *got[0].Limit != 0 {
+		t.Errorf("without a plan: %+v", got)
+	}
+	s, at := w.subscribe(t, toPro)
+	if got := used(); len(got) != 1 || !strings.HasPrefix(got[0].Rule, s.ID+":") || *got[0].Limit != 5 || *got[0].Remaining != 5 {
+		t.Errorf("with a plan: %+v", got)
+	}
+	w.delete(t, 204, at, "*")
+	if got := used(); len(got) != 1 || got[0].Rule != "shop-needs-a-plan" {
+		t.Errorf("after the plan: %+v", got)
+	}
+}

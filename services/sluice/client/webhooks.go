@@ -5,8 +5,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
 )
 
 // hook is what the API shows of a webhook.
@@ -70,7 +73,7 @@ func createWebhookCommand(c *connection) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&w.Description, "description", "", "for people")
 	cmd.Flags().StringVar(&w.TenantID, "tenant", "", "only events of this tenant")
-	cmd.Flags().StringSliceVar(&w.EventTypes, "type", nil, "only events of this type; may be repeated")
+	cmd.Flags().StringSliceVar(&w.EventTypes, "type", nil, "only events of this type ("+strings.Join(quotaevents.Types, ", ")+"); may be repeated")
 	return cmd
 }
 
