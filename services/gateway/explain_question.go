@@ -106,7 +106,10 @@ func (x *explainer) askedTarget(q question) (*service, string, error) {
 	}
 	sent, _, _ := strings.Cut(q.Path, "?")
 	path, err := route.CleanPath(sent)
-	if err != nil {
+	switch {
+	case errors.Is(err, route.ErrNotRooted):
+		return nil, "", fmt.Errorf("%w: path: must begin with a slash", errQuestion)
+	case err != nil:
 		return nil, "", fmt.Errorf("%w: path: %s", errQuestion, err)
 	}
 	if isOwn(path) {

@@ -149,7 +149,7 @@ func TestExplainTakesTheKeysIdentity(t *testing.T) {
 		`{"service":"nowhere"}`:                        "give path",
 		`{"path":"/nowhere"}`:                          "no service's prefix",
 		`{"path":"/x/../.%73luice/v1/reservations"}`:   "path: /.sluice/v1/reservations is the gate's own",
-		`{"path":"demo"}`:                              "path:",
+		`{"path":"demo"}`:                              "path: must begin with a slash",
 		`{"path":"/demo/x","service":"demo"}`:          "service: must be left out",
 		`{"path":"/demo/x","cost":-1}`:                 "cost: must be a whole number of units from 0 to 2^53",
 		`{"path":"/demo/x","cost":9007199254740993}`:   "cost: must be",

@@ -88,7 +88,7 @@ func newConfig() *cobra.Command {
 		Long: "Print the configuration that sluice run would have in force, given the same flags,\n" +
 			"file and environment, as YAML with secrets masked. sluice dev (make run) has a\n" +
 			"configuration of its own over the defaults: sluice dev --print-config.",
-		Args: cobra.NoArgs,
+		Args: client.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := from.load(cmd, nil)
 			if err != nil {

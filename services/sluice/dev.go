@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/service"
+	"github.com/sluice-platform/sluice/services/sluice/client"
 	"github.com/sluice-platform/sluice/services/sluice/config"
 	"github.com/sluice-platform/sluice/services/sluice/dev"
 )
@@ -32,6 +33,9 @@ const (
 )
 
 // devFlags are the flags of sluice dev.
+// maxPortOffset keeps the highest port, Kafka's 19092, below 65536 by a round number.
+const maxPortOffset = 46000
+
 type devFlags struct {
 	from          sources
 	data          string
@@ -54,13 +58,13 @@ func newDev() *cobra.Command {
 			"service behind the gateway and demo rules. For development only.\n\n" +
 			"It has a configuration of its own over the defaults (ports, tokens, identity\n" +
 			"headers): --print-config shows it, sluice config does not.",
-		Args: cobra.NoArgs,
+		Args: client.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.from.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "data", "`folder` of all data")
-	flags.IntVar(&f.offset, "port-offset", 0, "add `N` to every port")
+	flags.IntVar(&f.offset, "port-offset", 0, "add `N` to every port, 0 to 46000")
 	flags.StringVar(&f.elasticsearch, "elasticsearch", "", "`URL` of an Elasticsearch to keep usage in; default: Postgres")
 	flags.StringVar(&f.flavor, "elasticsearch-flavor", "", "elasticsearch or opensearch")
 	flags.IntVar(&f.postgres, "postgres-port", 15432, "port of the PostgreSQL it starts (not started where postgres.url is configured)")
@@ -74,6 +78,9 @@ func newDev() *cobra.Command {
 // run is the whole life of sluice dev: look, start servers, run modules, stop
 // modules, stop servers.
 func (f *devFlags) run(cmd *cobra.Command) (err error) {
+	if f.offset < 0 || f.offset > maxPortOffset {
+		return fmt.Errorf("--port-offset must be 0 to %d, not %d", maxPortOffset, f.offset)
+	}
 	began := time.Now()
 	seedToken := rand.Text()
 	loaded, err := f.from.load(cmd, f.mode(seedToken))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sluice-platform/sluice/services/sluice/client"
 )
 
 const healthcheckTimeout = 5 * time.Second
@@ -19,7 +21,7 @@ func newHealthcheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
 		Short: "Ask a running sluice whether it is ready (exit code 0) or not (1)",
-		Args:  cobra.NoArgs,
+		Args:  client.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return healthcheck(cmd.Context(), url, cmd.OutOrStdout())
 		},

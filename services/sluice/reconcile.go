@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/reconcile"
 	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/usagestore"
+	"github.com/sluice-platform/sluice/services/sluice/client"
 	"github.com/sluice-platform/sluice/services/sluice/config"
 )
 
@@ -39,7 +40,7 @@ func newReconcile() *cobra.Command {
 			"The exit code is 0 when all agree, 1 when they do not or when one cannot be read.",
 		Example: "  sluice reconcile --config sluice.yaml\n" +
 			"  sluice reconcile --config sluice.yaml --tenant acme --json",
-		Args: cobra.NoArgs,
+		Args: client.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.from.register(cmd)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/service"
+	"github.com/sluice-platform/sluice/services/sluice/client"
 	"github.com/sluice-platform/sluice/services/sluice/config"
 )
 
@@ -21,7 +22,7 @@ func newRun() *cobra.Command {
 		Use:   "run",
 		Short: "Run modules: all, or any subset",
 		Long:  "Run modules in this process. What a module needs is started with it.\n\n" + describeTable(),
-		Args:  cobra.NoArgs,
+		Args:  client.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := from.load(cmd, nil)
 			if err != nil {

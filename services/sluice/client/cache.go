@@ -20,6 +20,9 @@ func cacheCommand() *cobra.Command {
 	return withSubcommands(cmd, purgeCommand(c), purgesCommand(c), warmCommand(c), rehearseCommand(c))
 }
 
+// purgeFlags are the flags that fields of a purge come from.
+var purgeFlags = map[string]string{"url": "--path", "prefix": "--prefix", "tag": "--tag", "all": "--all", "service": "SERVICE"}
+
 func purgeCommand(c *connection) *cobra.Command {
 	var target struct {
 		Service string `json:"service"`
@@ -42,9 +45,14 @@ func purgeCommand(c *connection) *cobra.Command {
 			if given != 1 {
 				return errors.New("give exactly one of --path, --prefix, --tag and --all")
 			}
+			for flag, path := range map[string]string{"path": target.URL, "prefix": target.Prefix} {
+				if path != "" && path[0] != '/' {
+					return fmt.Errorf("--%s must begin with a slash, as in /shop/, not %q", flag, path)
+				}
+			}
 			target.Service = args[0]
 			var made purges.Purge
-			if err := c.do(cmd.Context(), call{method: http.MethodPost, path: "/v1/purges", body: target, into: &made}); err != nil {
+			if err := c.do(cmd.Context(), call{method: http.MethodPost, path: "/v1/purges", body: target, into: &made, flags: purgeFlags}); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "purged %s of %s (version %d)\n", targetText(made), made.Service, made.Version)
@@ -74,7 +82,7 @@ func targetText(p purges.Purge) string {
 func purgesCommand(c *connection) *cobra.Command {
 	var output, service string
 	cmd := &cobra.Command{
-		Use: "purges", Short: "List the purges of the last days", Args: cobra.NoArgs,
+		Use: "purges", Short: "List the purges of the last days", Args: NoArgs,
 		Example: "  sluice cache purges --service shop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{}

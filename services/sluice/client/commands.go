@@ -47,7 +47,7 @@ func (k kind[T]) listCommand(c *connection) *cobra.Command {
 	var output string
 	values := make(map[string]*string, len(k.filters))
 	cmd := &cobra.Command{
-		Use: "list", Short: "List " + k.noun + "s", Args: cobra.NoArgs,
+		Use: "list", Short: "List " + k.noun + "s", Args: NoArgs,
 		Example: "  sluice " + k.noun + "s list\n  sluice " + k.noun + "s list --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{}

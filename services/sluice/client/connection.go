@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -64,6 +65,8 @@ type call struct {
 	header       map[string]string
 	body         any
 	into         any
+	// flags name, in errors, fields of the body as the user gave them.
+	flags map[string]string
 }
 
 // httpClient follows no redirect: it would carry the token elsewhere.
@@ -99,7 +102,7 @@ func (c *connection) fetch(ctx context.Context, r call) ([]byte, error) {
 		return nil, fmt.Errorf("read answer to %s %s: %w", r.method, r.path, err)
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return nil, newAnswerError(res, data)
+		return nil, newAnswerError(res, data, r.flags)
 	}
 	return data, nil
 }
@@ -148,7 +151,13 @@ type answerError struct {
 
 func (e *answerError) Error() string { return e.text }
 
-func newAnswerError(res *http.Response, data []byte) error {
+// refused tells an error that says nothing was done: an answer of 4xx.
+func refused(err error) bool {
+	var answer *answerError
+	return errors.As(err, &answer) && answer.status >= 400 && answer.status < 500
+}
+
+func newAnswerError(res *http.Response, data []byte, flags map[string]string) error {
 	var problem struct {
 		Detail string `json:"detail"`
 		Errors []struct{ Field, Message string }
@@ -161,7 +170,7 @@ func newAnswerError(res *http.Response, data []byte) error {
 		text += ": " + problem.Detail
 	}
 	for _, e := range problem.Errors {
-		text += "\n  " + strings.TrimPrefix(e.Field+": ", ": ") + e.Message
+		text += "\n  " + strings.TrimPrefix(firstOf(flags[e.Field], e.Field)+": ", ": ") + e.Message
 	}
 	return &answerError{res.StatusCode, text}
 }

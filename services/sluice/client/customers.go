@@ -84,7 +84,7 @@ func createCustomerCommand(c *connection) *cobra.Command {
 func listCustomersCommand(c *connection) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List customers with what they have used in the running periods", Args: cobra.NoArgs,
+		Use: "list", Short: "List customers with what they have used in the running periods", Args: NoArgs,
 		Example: "  sluice customers list\n  sluice customers list --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			items, err := all[customerUse](cmd.Context(), c, customerKind.path, url.Values{}, 0)

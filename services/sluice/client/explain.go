@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -17,6 +18,8 @@ import (
 const (
 	envAdminURL     = "SLUICE_ADMIN_URL"
 	defaultAdminURL = "http://127.0.0.1:8089"
+
+	keyPrefix = "slk_" // of a key itself, which is a secret
 )
 
 // explainQuestion is what a gateway is asked; it makes no request.
@@ -78,7 +81,7 @@ func explainCommand() *cobra.Command {
 	c := &connection{flag: "--admin-url", env: envAdminURL, fallback: defaultAdminURL, what: "gateway"}
 	cmd := &cobra.Command{
 		Use: "explain (--path PATH | --service NAME)", Short: "Ask a gateway which rules hold for a request and why, without making it",
-		Args: cobra.NoArgs, SilenceUsage: true,
+		Args: q.args, SilenceUsage: true,
 		Example: "  sluice explain --path /demo/hello --tenant acme --user u1\n" +
 			"  sluice explain --path /demo/report --method POST --key key_5f2c0a6e --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -100,11 +103,27 @@ func explainCommand() *cobra.Command {
 	f.StringVar(&q.APIKeyID, "key", "", "the API key's id; its tenant, user and application hold then")
 	f.BoolVar(&q.ByToken, "by-token", false, "tenant, user and application are proved by a token")
 	f.Int64Var(&cost, "cost", 0, "what the request costs (default: as the catalog says)")
-	cmd.MarkFlagsOneRequired("path", "service")
-	cmd.MarkFlagsMutuallyExclusive("path", "service")
 	cmd.MarkFlagsMutuallyExclusive("key", "by-token")
 	outputFlag(cmd, &output)
 	return cmd
+}
+
+// args checks what is said without a flag, and what of the flags a gateway would
+// refuse by the names of its own fields.
+func (q *explainQuestion) args(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 0 && strings.HasPrefix(args[0], "/"):
+		return fmt.Errorf("the path is given with --path: did you mean --path %s?", args[0])
+	case len(args) > 0:
+		return fmt.Errorf("takes no argument such as %q: give --path PATH or --service NAME", args[0])
+	case (q.Path == "") == (q.Service == ""):
+		return errors.New("give --path PATH or --service NAME, one of the two")
+	case q.Path != "" && q.Path[0] != '/':
+		return fmt.Errorf("--path must begin with a slash, as in /demo/hello, not %q", q.Path)
+	case strings.HasPrefix(q.APIKeyID, keyPrefix):
+		return errors.New("--key must be the key's id (key_…, see sluice keys list), not the key itself")
+	}
+	return nil
 }
 
 func explain(cmd *cobra.Command, c *connection, q explainQuestion, output string) error {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // suggestionDistance is how many letters may differ, as in cobra's own
@@ -17,6 +18,7 @@ const suggestionDistance = 2
 func withSubcommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	for _, sub := range below {
 		sub.SilenceUsage = true
+		sub.PreRunE = required(sub.PreRunE)
 	}
 	cmd.AddCommand(below...)
 	cmd.SuggestionsMinimumDistance = suggestionDistance
@@ -45,14 +47,24 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 	return fmt.Errorf("unknown command %q for %s; %s --help lists them", word, cmd.CommandPath(), cmd.CommandPath())
 }
 
+// NoArgs takes no argument, and says so. It is for cobra.Command's Args.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no argument such as %q, only flags; %s --help lists them", cmd.CommandPath(), args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
 // exactly takes just as many arguments as what it names: "a decision ID".
 func exactly(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return fmt.Errorf("give %s", what)
-		case len(args) != n:
-			return fmt.Errorf("give %s, not %d arguments", what, len(args))
+			return fmt.Errorf("give %s%s", what, usageOf(cmd))
+		case len(args) < n:
+			return fmt.Errorf("%s is missing: give %s%s", strings.Fields(cmd.Use)[1+len(args)], what, usageOf(cmd))
+		case len(args) > n:
+			return fmt.Errorf("give %s, not %d arguments%s", what, len(args), usageOf(cmd))
 		}
 		return nil
 	}
@@ -60,10 +72,37 @@ func exactly(n int, what string) cobra.PositionalArgs {
 
 // some takes one argument or more.
 func some(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return fmt.Errorf("give %s", what)
+			return fmt.Errorf("give %s%s", what, usageOf(cmd))
 		}
 		return nil
+	}
+}
+
+// usageOf is the command's line, to follow what is missing of it.
+func usageOf(cmd *cobra.Command) string {
+	return "; usage: " + strings.TrimSuffix(cmd.UseLine(), " [flags]")
+}
+
+// required checks the flags that must be given, after what comes before, in our
+// words: those of cobra come only after this.
+func required(before func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if before != nil {
+			if err := before(cmd, args); err != nil {
+				return err
+			}
+		}
+		if cmd.ValidateRequiredFlags() == nil {
+			return nil
+		}
+		var missing []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if _, must := f.Annotations[cobra.BashCompOneRequiredFlag]; must && !f.Changed {
+				missing = append(missing, "--"+f.Name)
+			}
+		})
+		return fmt.Errorf("give %s%s", strings.Join(missing, " and "), usageOf(cmd))
 	}
 }

@@ -25,7 +25,7 @@ func listInvoicesCommand(c *connection) *cobra.Command {
 	var output, customer, status string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List invoices, those of the latest periods first", Args: cobra.NoArgs,
+		Use: "list", Short: "List invoices, those of the latest periods first", Args: NoArgs,
 		Example: "  sluice invoices list --customer acme\n  sluice invoices list --status final --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{}
@@ -54,7 +54,7 @@ func listInvoicesCommand(c *connection) *cobra.Command {
 func getInvoiceCommand(c *connection) *cobra.Command {
 	var html, pdf string
 	cmd := &cobra.Command{
-		Use: "get ID", Short: "Print an invoice, or write it as HTML or PDF", Args: cobra.ExactArgs(1),
+		Use: "get ID", Short: "Print an invoice, or write it as HTML or PDF", Args: exactly(1, "the ID of an invoice"),
 		Example: "  sluice invoices get 019a…\n  sluice invoices get 019a… --pdf invoice.pdf",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := invoicesPath + "/" + url.PathEscape(args[0])

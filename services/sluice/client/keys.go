@@ -39,7 +39,7 @@ func keysCommand() *cobra.Command {
 func createKeyCommand(c *connection) *cobra.Command {
 	var key newKey
 	cmd := &cobra.Command{
-		Use: "create --tenant TENANT", Short: "Create an API key, and print it this once", Args: cobra.NoArgs,
+		Use: "create --tenant TENANT", Short: "Create an API key, and print it this once", Args: NoArgs,
 		Example: "  sluice keys create --tenant acme --name ci --expires-at 2027-01-01T00:00:00Z",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := printJSON(cmd, c, call{method: http.MethodPost, path: "/v1/keys", body: key}); err != nil {
@@ -64,7 +64,7 @@ func createKeyCommand(c *connection) *cobra.Command {
 func listKeysCommand(c *connection) *cobra.Command {
 	var tenant, output string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List API keys", Args: cobra.NoArgs,
+		Use: "list", Short: "List API keys", Args: NoArgs,
 		Example: "  sluice keys list --tenant acme",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/strictjson"
@@ -63,6 +65,9 @@ type overrideFlags struct {
 	unlimited                                          bool
 }
 
+// subjectKinds are what KIND may be; elsewhere some are flags.
+var subjectKinds = []string{"tenant", "user", "application", "apiKey", "service", "endpoint"}
+
 func setOverrideCommand(c *connection) *cobra.Command {
 	var flags overrideFlags
 	cmd := &cobra.Command{
@@ -78,6 +83,13 @@ func setOverrideCommand(c *connection) *cobra.Command {
 			return setOverride(cmd, c, o)
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		var name *pflag.NotExistError
+		if errors.As(err, &name) && slices.Contains(subjectKinds, name.GetSpecifiedName()) {
+			return fmt.Errorf("give KIND VALUE and not --%[1]s, as in %[1]s acme%[2]s", name.GetSpecifiedName(), usageOf(cmd))
+		}
+		return FlagError(cmd, err)
+	})
 	cmd.Flags().StringVar(&flags.metric, "metric", "", "what is counted")
 	cmd.Flags().StringVar(&flags.window, "window", "", "only for rates of this window, such as 1m")
 	cmd.Flags().StringVar(&flags.period, "period", "", "only for quotas of this period, such as month")

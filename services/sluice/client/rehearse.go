@@ -56,7 +56,7 @@ func rehearseCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rehearse --route ROUTE --rate N", Short: "Play a stampede on a copy of a route's keys, and say what to set",
 		Long: fmt.Sprintf(rehearseLong, scenarioNames()),
-		Args: func(cmd *cobra.Command, args []string) error { return couldNot(cobra.NoArgs(cmd, args)) },
+		Args: func(cmd *cobra.Command, args []string) error { return couldNot(NoArgs(cmd, args)) },
 		Example: "  sluice cache rehearse --route shop --rate 2000\n" +
 			"  sluice cache rehearse --route 'shop GET /shop/item/{id}' --rate 500 --since 24h --source-latency 900ms\n" +
 			"  awk '{print $7}' access.log | sluice cache rehearse --route shop --paths - --rate 1000 --output json",

@@ -35,7 +35,7 @@ func TestMistakesOfRehearseAreNamed(t *testing.T) {
 		"--route shop --rate -1":           "--rate must be above 0 and at most 50000, not -1",
 		"--route shop --rate NaN":          "--rate must be above 0",
 		"--route shop --rate many":         `--rate must be a number such as 0.5, not "many"`,
-		"surplus " + shop:                  "unknown command",
+		"surplus " + shop:                  "takes no argument such as \"surplus\"",
 		"--frob":                           "unknown flag",
 		shop + "--nodes 1":                 "--nodes must be 2 to 64, not 1",
 		shop + "--duration 2h":             "--duration must be 1s to 1h, not 2h",

@@ -38,7 +38,7 @@ func listReservationsCommand(c *connection) *cobra.Command {
 	var tenant, output string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List reservations that are open, the first to expire first", Args: cobra.NoArgs,
+		Use: "list", Short: "List reservations that are open, the first to expire first", Args: NoArgs,
 		Example: "  sluice reservations list --tenant acme",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
@@ -77,7 +77,7 @@ func openReservationRow(r openReservation) []string {
 
 func releaseReservationCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "release TENANT ID", Short: "Give back all that a reservation of a tenant holds", Args: cobra.ExactArgs(2),
+		Use: "release TENANT ID", Short: "Give back all that a reservation of a tenant holds", Args: exactly(2, "a tenant and the ID of its reservation, such as acme job-1"),
 		Example: "  sluice reservations release acme job-1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := fmt.Sprintf("/v1/reservations/%s/%s/release", url.PathEscape(args[0]), url.PathEscape(args[1]))

@@ -42,9 +42,12 @@ func subscriptionsCommand() *cobra.Command {
 func createSubscriptionCommand(c *connection) *cobra.Command {
 	var s sales.Subscription
 	cmd := &cobra.Command{
-		Use: "create --customer ID --plan PLAN", Short: "Subscribe a customer to a plan", Args: cobra.NoArgs,
+		Use: "create --customer ID --plan PLAN", Short: "Subscribe a customer to a plan", Args: NoArgs,
 		Example: "  sluice subscriptions create --customer acme --plan pro",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := planVersion(cmd, s.PlanVersion); err != nil {
+				return err
+			}
 			return printJSON(cmd, c, call{method: http.MethodPost, path: subscriptionKind.path, body: s})
 		},
 	}
@@ -54,6 +57,14 @@ func createSubscriptionCommand(c *connection) *cobra.Command {
 	_ = cmd.MarkFlagRequired("customer") // both flags were added above
 	_ = cmd.MarkFlagRequired("plan")
 	return cmd
+}
+
+// planVersion refuses a --version that no plan has.
+func planVersion(cmd *cobra.Command, n int64) error {
+	if cmd.Flags().Changed("version") && n < 1 {
+		return fmt.Errorf("--version must be 1 or more, not %d; leave it out for the newest", n)
+	}
+	return nil
 }
 
 func getSubscriptionCommand(c *connection) *cobra.Command {
@@ -73,6 +84,9 @@ func changeSubscriptionCommand(c *connection) *cobra.Command {
 		Use: "change ID", Short: "Put a subscription on another plan or version; what was used stays used", Args: exactly(1, "the ID of a subscription"),
 		Example: "  sluice subscriptions change sub_6f1c2a… --plan enterprise\n  sluice subscriptions change sub_6f1c2a… --version 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := planVersion(cmd, version); err != nil {
+				return err
+			}
 			return changeSubscription(cmd, c, args[0], func(s *sales.Subscription) {
 				s.Plan, s.PlanVersion = firstOf(plan, s.Plan), version
 			})

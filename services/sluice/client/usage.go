@@ -19,7 +19,7 @@ func usageCommand() *cobra.Command {
 	values := map[string]*string{}
 	c := &connection{}
 	cmd := &cobra.Command{
-		Use: "usage", Short: "List decisions, the newest first", Args: cobra.NoArgs, SilenceUsage: true,
+		Use: "usage", Short: "List decisions, the newest first", Args: NoArgs, SilenceUsage: true,
 		Example: "  sluice usage --tenant acme --decision DENY --limit 20\n" +
 			"  sluice usage --from 2026-07-23T00:00:00Z --to 2026-07-24T00:00:00Z --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {

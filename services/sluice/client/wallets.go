@@ -49,7 +49,7 @@ func walletsCommand() *cobra.Command {
 func listWalletsCommand(c *connection) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List a customer's wallets", Args: cobra.ExactArgs(1),
+		Use: "list CUSTOMER", Short: "List a customer's wallets", Args: exactly(1, "the ID of a customer"),
 		Example: "  sluice wallets list acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			items, err := all[walletView](cmd.Context(), c, walletsPath(args[0]), url.Values{}, 0)
@@ -72,7 +72,7 @@ func listWalletsCommand(c *connection) *cobra.Command {
 
 func getWalletCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "get CUSTOMER METRIC", Short: "Print a wallet, with what is left of each grant", Args: cobra.ExactArgs(2),
+		Use: "get CUSTOMER METRIC", Short: "Print a wallet, with what is left of each grant", Args: exactly(2, "the ID of a customer and a metric, such as acme reports"),
 		Example: "  sluice wallets get acme reports",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return printJSON(cmd, c, call{method: http.MethodGet, path: walletPath(args[0], args[1])})
@@ -93,19 +93,23 @@ func createTopUpCommand(c *connection) *cobra.Command {
 		key  string
 	)
 	cmd := &cobra.Command{
-		Use: "create CUSTOMER METRIC --amount UNITS", Short: "Top up a wallet, once for each key", Args: cobra.ExactArgs(2),
+		Use: "create CUSTOMER METRIC --amount UNITS", Short: "Top up a wallet, once for each key", Args: exactly(2, "the ID of a customer and a metric, such as acme reports"),
 		Long: "Top up a wallet, once for each key. With the same --key it may be repeated: the first answer is printed again.\n" +
-			"Without one a new key is made and printed, so that a call that failed can be repeated by it.",
+			"Without one a new key is made, and printed where no answer says what became of it, so that it can be repeated by that.",
 		Example: "  sluice topups create acme reports --amount 1000 --key order-4711",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if key == "" {
+			made := key == ""
+			if made {
 				key = rand.Text()
-				fmt.Fprintf(cmd.ErrOrStderr(), "to repeat it: --key %s\n", key)
 			}
-			return printJSON(cmd, c, call{
+			err := printJSON(cmd, c, call{
 				method: http.MethodPost, path: walletPath(args[0], args[1]) + "/topups",
 				header: map[string]string{"Idempotency-Key": key}, body: body,
 			})
+			if made && err != nil && !refused(err) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "it may have been done; to repeat it: --key %s\n", key)
+			}
+			return err
 		},
 	}
 	cmd.Flags().Int64Var(&body.Amount, "amount", 0, "units to grant")

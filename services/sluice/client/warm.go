@@ -47,7 +47,7 @@ func warmCommand(c *connection) *cobra.Command {
 	var f warmFlags
 	gateway := &connection{flag: "--gateway", env: envGateway, fallback: defaultGateway}
 	cmd := &cobra.Command{
-		Use: "warm (--file FILE | --top N)", Short: "Ask a gateway for paths, so that their answers are stored", Long: warmLong, Args: cobra.NoArgs,
+		Use: "warm (--file FILE | --top N)", Short: "Ask a gateway for paths, so that their answers are stored", Long: warmLong, Args: NoArgs,
 		Example: "  sluice cache warm -f paths.txt --rate 20\n  sluice cache warm --top 200 --since 2h --service shop\n" +
 			"  zcat sitemap.txt.gz | sluice cache warm -f - --gateway https://gw.example -H 'Host: shop.example'",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -80,7 +80,7 @@ func createWebhookCommand(c *connection) *cobra.Command {
 func listWebhooksCommand(c *connection) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List webhooks", Args: cobra.NoArgs,
+		Use: "list", Short: "List webhooks", Args: NoArgs,
 		Example: "  sluice webhooks list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			items, err := all[hook](cmd.Context(), c, webhooksPath, url.Values{}, 0)
