@@ -96,7 +96,7 @@ func TestMistakesNameFileDocumentAndField(t *testing.T) {
 		{"key twice", "r.yaml", good + "metric: n\n", "r.yaml: document 1 (line 5): metric is given twice"},
 		{"key twice below", "r.yaml", strings.Replace(good, "kind: tenant", "kind: tenant, kind: user", 1), "(line 2): kind is given twice"},
 		{"two without a mark", "r.yaml", good + good, "r.yaml: document 1 (line 5): id is given twice; where another document begins here, start each with `- `, or put a line of ---"},
-		{"a plan", "r.yaml", "id: pro\nname: Pro\ncurrency: EUR\nrules: [{metric: m}]\n", "(line 1): looks like a plan and not like a rule; plans are written by sluice plans apply"},
+		{"a plan", "r.yaml", "id: pro\nname: Pro\ncurrency: EUR\nrules: [{metric: m}]\n", "(line 1): looks like a plan, which has currency and rules, and not like a rule; plans are written by sluice plans apply"},
 		{"a service with a mistake", "r.yaml", "name: demo\nprefix: /demo/\nupstreems: []\nendpoints: []\n", "looks like a service"},
 		{"a customer", "r.yaml", "id: acme\nname: Acme\ntimezone: UTC\n", "looks like a customer"},
 		{"an override", "r.yaml", "subject: {kind: tenant, value: a}\nmetric: m\nlimit: 5\nreason: launch\n", "looks like an override"},

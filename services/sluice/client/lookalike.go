@@ -3,7 +3,9 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sluice-platform/sluice/libs/strictjson"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
@@ -28,21 +30,23 @@ func (k kind[T]) lookalike(data []byte) string {
 	if json.Unmarshal(data, &members) != nil {
 		return ""
 	}
-	strangers := func(fields []string) (n int) {
-		for name := range members {
+	strangers := func(fields []string) (names []string) {
+		for _, name := range slices.Sorted(maps.Keys(members)) {
 			if !slices.Contains(fields, name) {
-				n++
+				names = append(names, name)
 			}
 		}
-		return n
+		return names
 	}
 	here := strangers(strictjson.Names[T]())
 	for _, other := range []shape{
 		shapeOf[rules.Rule](ruleKind), shapeOf[overrides.Override](overrideKind), shapeOf[catalog.Service](serviceKind),
 		shapeOf[sales.Customer](customerKind), shapeOf[sales.Plan](planKind),
 	} {
-		if there := strangers(other.fields); here > 0 && there == 0 || here-there >= 2 {
-			return fmt.Sprintf("looks like %s and not like %s; %ss are written by sluice %ss apply", other.one, k.one(), other.noun, other.noun)
+		there := strangers(other.fields)
+		if len(here) > 0 && len(there) == 0 || len(here)-len(there) >= 2 {
+			by := slices.DeleteFunc(slices.Clone(here), func(name string) bool { return slices.Contains(there, name) })
+			return fmt.Sprintf("looks like %s, which has %s, and not like %s; %ss are written by sluice %ss apply", other.one, strings.Join(by, " and "), k.one(), other.noun, other.noun)
 		}
 	}
 	return ""
