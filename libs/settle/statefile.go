@@ -65,29 +65,45 @@ func decodeState(b []byte) (s *state, ok bool) {
 // loadState opens the folder's state, or begins one. One that cannot be read is
 // begun anew, too: what it said only concerns records not yet settled.
 func loadState(dir string, log *slog.Logger) (*state, error) {
-	path := filepath.Join(dir, stateName)
-	s, err := openState(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		var old *state
-		if old, err = oldState(dir); err == nil {
-			s, err = old.create(path)
-		}
-	case errors.Is(err, errNoState):
-		log.Error("the journal's state is damaged and begun anew; what was being charged may be charged once more", "file", path)
-		s, err = newState().create(path)
-	}
+	old, err := oldState(dir)
 	if err != nil {
 		return nil, err
 	}
+	s, err := openOrBegin(filepath.Join(dir, stateName), old, log)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil && old.newer(s) {
+		err = s.goOnFrom(old)
+	}
 	// Whoever made the file may have died before its name was on disk.
-	if err = syncDir(dir); err == nil {
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err == nil && old != nil {
 		err = removeOldState(dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// openOrBegin opens the file, or makes one: of the state of a version before, where
+// there is one.
+func openOrBegin(path string, old *state, log *slog.Logger) (*state, error) {
+	s, err := openState(path)
+	damaged := errors.Is(err, errNoState)
+	if !damaged && !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	if old != nil {
+		return old.create(path)
+	}
+	if damaged {
+		log.Error("the journal's state is damaged and begun anew; what was being charged may be charged once more", "file", path)
+	}
+	return newState().create(path)
 }
 
 // openState opens the file and reads what counts.

@@ -68,7 +68,14 @@ func half(n int) func(*testing.T, string, state) {
 	}
 }
 
-// upgradeSteps are what a kill at each step of an upgrade leaves.
+// stale is our file as it was when an older version took over again.
+func stale(s state) func(*testing.T, string, state) {
+	return func(t *testing.T, dir string, _ state) { writeFile(t, filepath.Join(dir, stateName), newFile(s)) }
+}
+
+// upgradeSteps are what a kill at each step of an upgrade leaves, also of one that
+// was rolled back before and is done again: the older version has begun a state of
+// its own beside ours.
 var upgradeSteps = map[string]func(t *testing.T, dir string, was state){
 	"before":          func(*testing.T, string, state) {},
 	"made":            half(0),
@@ -78,6 +85,21 @@ var upgradeSteps = map[string]func(t *testing.T, dir string, was state){
 	"older one behind": func(t *testing.T, dir string, was state) {
 		writeFile(t, filepath.Join(dir, stateName), newFile(was))
 		writeOld(t, dir, state{id: was.id})
+	},
+	"rolled back":                         stale(state{id: "of the version before the rollback", intent: 9, done: 9}),
+	"rolled back, nothing charged before": stale(state{id: "of the version before the rollback"}),
+	"rolled back, ours torn": func(t *testing.T, dir string, _ state) {
+		writeFile(t, filepath.Join(dir, stateName), make([]byte, stateBytes))
+	},
+	// Ours was made, the other not removed yet: the version before went on with it.
+	"rolled back in between": func(t *testing.T, dir string, was state) { stale(state{id: was.id})(t, dir, was) },
+	"taken over in part": func(t *testing.T, dir string, was state) {
+		s := state{id: "of the version before the rollback", notes: was.notes}
+		b := newFile(s)
+		was.seq = 2
+		r := was.encode()
+		copy(b[statePlace(was.seq):], r[:recordBytes/2])
+		writeFile(t, filepath.Join(dir, stateName), b)
 	},
 	"old one removed": func(t *testing.T, dir string, was state) {
 		writeFile(t, filepath.Join(dir, stateName), newFile(was))
