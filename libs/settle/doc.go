@@ -23,7 +23,9 @@
 //
 //   - Once: the end of a stretch is written to disk before it is charged, so
 //     that a repetition, by this process or the next, is the same stretch under
-//     the same numbers; the store knows the last number of each journal.
+//     the same numbers; the store knows the last number of each journal. Its records,
+//     and then the mark behind it, are on disk before the state says so: a crash of
+//     the machine charges nothing twice either.
 //   - What is written for that lies in a file of fixed size, all on disk since it
 //     was made: a disk that is full takes it, and a torn write leaves what it was.
 //   - A counter of a stretch is never left out of a repetition, whatever the

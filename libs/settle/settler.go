@@ -69,6 +69,7 @@ type Options struct {
 type Settler struct {
 	o        Options
 	spool    *spool.Spool
+	sync     func() error // has the spool on disk
 	state    *state
 	metrics  metrics
 	holds    *holds
@@ -97,7 +98,7 @@ func Open(o Options) (*Settler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal of what passed uncounted: %w", err)
 	}
-	s := &Settler{o: o, spool: sp, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: complaints.New(o.Log, o.Now)}
+	s := &Settler{o: o, spool: sp, sync: sp.Sync, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: complaints.New(o.Log, o.Now)}
 	if s.state, err = loadState(o.Dir, o.Log); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}
@@ -215,6 +216,11 @@ func (s *Settler) stretch(ctx context.Context) (int, error) {
 			return 0, nil
 		}
 	}
+	// The state is on disk at once. What it speaks of is so before: else a crash of
+	// the machine left numbers to other records, or a mark that was passed.
+	if err := s.sync(); err != nil {
+		return 0, err
+	}
 	if err := s.state.intend(end); err != nil {
 		return 0, err
 	}
@@ -226,8 +232,11 @@ func (s *Settler) stretch(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	s.spool.Advance(mark)
-	s.state.done = end
 	s.done.Store(end)
+	if err := s.sync(); err != nil {
+		return 0, err
+	}
+	s.state.done = end
 	return len(records), s.state.save()
 }
 

@@ -103,6 +103,13 @@ func (f *files) close() error {
 	return err
 }
 
+func (f *files) sync() error {
+	if f.data == nil {
+		return os.ErrClosed
+	}
+	return unix.Msync(f.data, unix.MS_SYNC)
+}
+
 func (f *files) unmap() error {
 	if f.data == nil {
 		return nil

@@ -191,6 +191,16 @@ func (s *shard) advance(m Mark) {
 	s.head.store(s.page)
 }
 
+// rewrite stores the head once more: the kernel does not try again what a disk has
+// refused, and calls it written.
+func (s *shard) rewrite() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.head.store(s.page)
+	}
+}
+
 func (s *shard) addDropped(n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

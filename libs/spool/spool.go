@@ -241,6 +241,19 @@ func (s *Spool) Advance(m Mark) {
 	}
 }
 
+// Sync returns once what was appended and acknowledged before is on disk, where a
+// crash of the machine leaves it, too. It waits for the disk, and appends do not
+// wait for it. It belongs to the reader, who does not call it beside Close.
+func (s *Spool) Sync() error {
+	for _, r := range s.shards {
+		r.rewrite()
+	}
+	if err := s.files.sync(); err != nil {
+		return fmt.Errorf("have the spool on disk: %w", err)
+	}
+	return nil
+}
+
 // Rewind makes Next start again at the acknowledged mark.
 func (s *Spool) Rewind() {
 	for _, r := range s.shards {

@@ -203,3 +203,31 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A sync writes down where the reader is and moves nothing; the next process goes on
+// from there.
+func TestSyncLeavesAllAsItIs(t *testing.T) {
+	t.Parallel()
+	o := Options{Dir: t.TempDir(), SizeBytes: 1 << 20, Shards: 2}
+	s := mustOpen(t, o)
+	fill(s, 0, 50)
+	_, mark := s.Next(10)
+	s.Advance(mark)
+	want := s.Stats()
+	for range 3 { // each writes the other copy of a head
+		if err := s.Sync(); err != nil || s.Stats() != want {
+			t.Fatalf("%v, %+v of %+v", err, s.Stats(), want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sync(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("a closed spool: %v", err)
+	}
+	s = mustOpen(t, o)
+	defer s.Close() //nolint:errcheck // the test is over
+	if s.Stats() != want {
+		t.Errorf("%+v of %+v", s.Stats(), want)
+	}
+}
