@@ -29,6 +29,12 @@ var attendLua string
 //go:embed floors.lua
 var Floors string
 
+// TakeOut is the text of takeout.lua, which takes out of a quota, in a restore, what
+// lost calls had charged.
+//
+//go:embed takeout.lua
+var TakeOut string
+
 //go:embed forfeit.lua
 var forfeitLua string
 

@@ -16,6 +16,7 @@ const (
 	quotaWord  = "quota"
 	shadowMark = "-shadow" // behind the word, of counters that deny nothing
 	afterQuota = 2         // parts behind the word: the period's name and its id
+	metricPart = 2         // behind the tag come kind, name and metric
 )
 
 // tenantOf is whose use a counter counts, empty for one of no tenant. It comes
@@ -31,6 +32,16 @@ func tenantOf(counter string) string {
 		return ""
 	}
 	return unescaped(escaped)
+}
+
+// metricOf is what a counter counts.
+func metricOf(counter string) string {
+	_, rest, _ := strings.Cut(counter, "}:")
+	parts := strings.Split(rest, ":")
+	if len(parts) <= metricPart {
+		return ""
+	}
+	return unescaped(parts[metricPart])
 }
 
 // periodOf is the id of the period that a counter counts, such as 202607;

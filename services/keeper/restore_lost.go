@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 // calls, more than ten of their rounds in a restore; then their units stay.
 const placeFor = 3 * time.Second
 
+// placeLimit is how long taking out may take; what is left then stays.
+const placeLimit = 15 * time.Second
+
 // settleLost takes out of the restored quotas what calls charged whose answer was
 // lost together with Redis, and which are in the totals all the same since others
 // saw those. Their requests were not admitted by them.
@@ -20,10 +24,15 @@ func (r *restorer) settleLost(ctx context.Context, p redisstore.Process, names [
 	if err != nil || lost.None() {
 		return err
 	}
-	placing, cancel := context.WithTimeout(ctx, lookLimit)
+	placing, cancel := context.WithTimeout(ctx, placeLimit)
 	defer cancel()
-	all, changed, err := r.redis.Place(placing, lost, expires)
-	if err != nil {
+	all, err := r.redis.Place(placing, p, lost, redisstore.Placing{Expires: expires, Keep: r.keepPlaced})
+	switch {
+	case errors.Is(err, redisstore.ErrRestored):
+		return nil // whoever seals next finds out by whom
+	case err != nil && ctx.Err() == nil && placing.Err() != nil:
+		r.deps.Log.Warn("not all calls that were lost together with redis could be looked up in time: their units stay", "cause", err)
+	case err != nil:
 		return err
 	}
 	unknown, returned := int64(0), int64(0)
@@ -37,7 +46,7 @@ func (r *restorer) settleLost(ctx context.Context, p redisstore.Process, names [
 	r.metrics.lostUnits.WithLabelValues("returned").Add(float64(returned))
 	r.metrics.lostUnits.WithLabelValues("unknown").Add(float64(unknown))
 	r.deps.Log.Info("calls were lost together with redis", "quotas", len(all), "returned", returned, "unknown", unknown)
-	return r.checkpointPlaced(ctx, changed)
+	return nil
 }
 
 // awaitLostCalls waits until everybody that handed in has answered all others.
@@ -59,15 +68,20 @@ func (r *restorer) awaitLostCalls(ctx context.Context, p redisstore.Process, nam
 	}
 }
 
-const placedSQL = `UPDATE checkpoints SET consumed = GREATEST(consumed, $2), refunded = GREATEST(refunded, $3), updated_at = $4 WHERE counter = $1`
+// A row's metric, limit and time stay those of its newest charge.
+const placedSQL = `INSERT INTO checkpoints AS c (counter, tenant, metric, period, consumed, refunded, forfeited, charged_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7)
+ON CONFLICT (counter) DO UPDATE SET
+    consumed   = GREATEST(c.consumed, excluded.consumed),
+    refunded   = GREATEST(c.refunded, excluded.refunded),
+    updated_at = excluded.updated_at`
 
-// checkpointPlaced has the next restore know it, too. A counter without a row is
-// in no checkpoint at all: the next event of it tells.
-func (r *restorer) checkpointPlaced(ctx context.Context, changed []redisstore.Known) error {
-	for _, k := range changed {
-		if _, err := r.deps.Pool.Exec(ctx, placedSQL, k.Counter, k.Consumed, k.Refunded, r.deps.Now()); err != nil {
-			return fmt.Errorf("write what lost calls had charged: %w", err)
-		}
+// keepPlaced has the next restore know what is taken out, too: nobody else does
+// before the quota is charged again.
+func (r *restorer) keepPlaced(ctx context.Context, k redisstore.Known) error {
+	_, err := r.deps.Pool.Exec(ctx, placedSQL, k.Counter, tenantOf(k.Counter), metricOf(k.Counter), periodOf(k.Counter), k.Consumed, k.Refunded, r.deps.Now())
+	if err != nil {
+		return fmt.Errorf("write what lost calls had charged: %w", err)
 	}
 	return nil
 }

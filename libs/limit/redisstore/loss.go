@@ -30,25 +30,46 @@ type lossUnits struct {
 	Units
 }
 
-// proof is the key of a receipt with the group's place in it, or that of a guard
-// or step, which is at the number or beyond.
+// proof is the key of a receipt with the group's place in it, that of a guard of
+// its own, which is at the number or beyond, or that of a step, which others may
+// have taken.
 type proof struct {
 	key    string
 	number int64
-	place  int // on a receipt; notOnReceipt of a guard
+	place  int   // on a receipt; else one of those below
+	from   int64 // of a step
 }
 
-const notOnReceipt = -1
+// Places that are on no receipt.
+const (
+	onGuard = -1
+	onStep  = -2
+)
 
-// shows reports whether what the key holds says that the group was charged, now
-// or before.
-func (f proof) shows(text string) bool {
-	if f.place == notOnReceipt {
-		n, err := strconv.ParseInt(text, 10, 64)
-		return err == nil && n >= f.number
+// verdict is what a proof says of a call.
+type verdict int
+
+const (
+	notShown verdict = iota
+	shown
+	shownByAny // by it, or by somebody else
+)
+
+// of reads what the key holds.
+func (f proof) of(text string) verdict {
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case f.place == onGuard && err == nil && n >= f.number:
+		return shown
+	case f.place == onStep && n != f.from:
+		return shownByAny
+	case f.place >= 0:
+		number, statuses, _ := strings.Cut(text, ":")
+		if number == strconv.FormatInt(f.number, 10) && f.place < len(statuses) && statuses[f.place] == '0'+statusCharged {
+			return shown
+		}
 	}
-	number, statuses, _ := strings.Cut(text, ":")
-	return number == strconv.FormatInt(f.number, 10) && f.place < len(statuses) && statuses[f.place] == '0'+statusCharged
+	return notShown
 }
 
 // lossesKept is how many are remembered at most; more than that are not asked
@@ -65,12 +86,24 @@ type losses struct {
 	mu  sync.Mutex
 	all []*loss
 	n   atomic.Int64
+	// dropped: there were more than are kept, so that of no quota all is known.
+	dropped atomic.Bool
 }
 
+// add remembers losses. A call that is made again and lost again is one.
 func (l *losses) add(some []*loss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, some[:min(len(some), lossesKept-len(l.all))]...)
+	for _, one := range some {
+		twice := slices.ContainsFunc(l.all, func(o *loss) bool { return o.marker == one.marker && o.proof == one.proof })
+		switch {
+		case twice:
+		case len(l.all) == lossesKept:
+			l.dropped.Store(true)
+		default:
+			l.all = append(l.all, one)
+		}
+	}
 	l.n.Store(int64(len(l.all)))
 }
 
@@ -125,9 +158,9 @@ func (p *part) wouldMove(g *group) (all []lossUnits) {
 func (p *part) proofOf(g *group) proof {
 	switch {
 	case g.guard.number > 0:
-		return proof{p.keys[g.guard.key], g.guard.number, notOnReceipt}
+		return proof{key: p.keys[g.guard.key], number: g.guard.number, place: onGuard}
 	case len(p.steps) > 0 && p.steps[0].from != p.steps[0].to:
-		return proof{p.keys[p.steps[0].key], p.steps[0].to, notOnReceipt}
+		return proof{key: p.keys[p.steps[0].key], number: p.steps[0].to, place: onStep, from: p.steps[0].from}
 	}
 	return proof{}
 }
@@ -146,20 +179,21 @@ func (l *losses) answered(m *memory, p *part, marker string) {
 			continue
 		}
 		found := l.remove(func(one *loss) bool {
-			return one.marker == marker && one.proof.place == notOnReceipt && one.proof.key == f.key && one.proof.number <= f.number
+			return one.marker == marker && one.proof.place == f.place && one.proof.key == f.key && one.proof.number <= f.number
 		})
 		for _, one := range found {
 			if g.status == statusSettled || one.proof.number < f.number && g.guards == 1 {
-				one.charged(m, time.UnixMicro(p.now))
+				one.charged(m, time.UnixMicro(p.now), f.place == onStep)
 			}
 		}
 	}
 }
 
-// charged notes that it was, before a time of Redis's clock, without its totals.
-func (one *loss) charged(m *memory, until time.Time) {
+// charged notes that it was, before a time of Redis's clock, without its totals;
+// vague where it may have been somebody else.
+func (one *loss) charged(m *memory, until time.Time, vague bool) {
 	for _, u := range one.units {
-		m.place(u.key, one.marker, one.since, until.Add(lossSlack).UnixMicro(), u.Units)
+		m.place(u.key, one.marker, one.since, until.Add(lossSlack).UnixMicro(), u.Units, vague)
 	}
 }
 
@@ -169,6 +203,7 @@ func (l *losses) over(slots []int, marker string) {
 	if l.n.Load() == 0 {
 		return
 	}
+	l.dropped.Store(false)
 	l.remove(func(one *loss) bool { return one.marker != marker && slices.Contains(slots, one.slot) })
 }
 
@@ -184,15 +219,16 @@ func (s *Store) judge(ctx context.Context, slots []int, marker string) ([]*loss,
 	var open []*loss
 	for _, one := range asked {
 		text, err := s.read(ctx, one.proof.key)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case !one.proof.shows(text):
+		}
+		found := one.proof.of(text)
+		if found == notShown {
 			open = append(open, one)
 			continue
 		}
 		for _, known := range s.losses.remove(func(o *loss) bool { return o == one }) {
-			known.charged(s.memory, s.clock.guess())
+			known.charged(s.memory, s.clock.guess(), found == shownByAny)
 		}
 	}
 	return open, nil

@@ -3,6 +3,7 @@
 package redisstore
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -59,7 +60,7 @@ func TestLostCallsOfAMasterOfACluster(t *testing.T) {
 		key := counters[i].Key + ":" + counters[i].Calendar.At(a.Clock()).Name() + suffixConsumed
 		a.losses.add([]*loss{{
 			marker: a.servers.marker(slot), since: since, slot: slot,
-			proof: proof{key: "{" + tagOf(counters[i].Key) + "}:nothing", number: 1, place: notOnReceipt},
+			proof: proof{key: "{" + tagOf(counters[i].Key) + "}:nothing", number: 1, place: onGuard},
 			units: []lossUnits{{key: key, Units: Units{Consumed: 3}}},
 		}})
 		charge(b, counters[i], 2)
@@ -82,7 +83,10 @@ func TestLostCallsOfAMasterOfACluster(t *testing.T) {
 		lost, err = r.LostCalls(t.Context(), p)
 		return err == nil && lost.Heard([]string{"a", "b"})
 	})
-	placed, _, err := r.Place(t.Context(), lost, func(string) time.Time { return time.Time{} })
+	placed, err := r.Place(t.Context(), p, lost, Placing{
+		Expires: func(string) time.Time { return time.Time{} },
+		Keep:    func(context.Context, Known) error { return nil },
+	})
 	if err != nil || len(placed) != 1 || !placed[0].Known || placed[0].Found != 3 {
 		t.Fatalf("%+v, %v", placed, err)
 	}

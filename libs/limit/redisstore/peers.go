@@ -13,7 +13,8 @@ import (
 // Redis that is emptied forgets them; who asks what became of a lost call must
 // know of everybody that may have charged beside it.
 type peers struct {
-	since int64            // from when on all were seen that came by, µs of Redis's clock
+	began int64            // when this process looked first, µs of Redis's clock
+	since int64            // from when on all were seen that came by, as began
 	last  map[string]int64 // when each was there last, µs of Redis's clock
 }
 
@@ -23,7 +24,7 @@ const peersKept = time.Hour
 // see takes what Redis has of them at its time.
 func (p *peers) see(seen map[string]int64, now int64) {
 	if p.last == nil {
-		p.since, p.last = now, map[string]int64{}
+		p.began, p.since, p.last = now, now, map[string]int64{}
 	}
 	for name, at := range seen {
 		p.last[name] = max(p.last[name], at)

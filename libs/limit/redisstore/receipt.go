@@ -99,8 +99,8 @@ func (s *Store) inquire(r receipt, began time.Time, parts []*part, lost []*loss)
 func (s *Store) resolve(lost []*loss, r receipt, statuses string) {
 	text := strconv.FormatInt(r.number, 10) + ":" + statuses
 	for _, one := range s.losses.remove(func(o *loss) bool { return slices.Contains(lost, o) }) {
-		if one.proof.shows(text) {
-			one.charged(s.memory, s.clock.guess())
+		if one.proof.of(text) == shown {
+			one.charged(s.memory, s.clock.guess(), false)
 		}
 	}
 }

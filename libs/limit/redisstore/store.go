@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1; it protects nothing
 	"encoding/hex"
 	"fmt"
@@ -21,13 +22,14 @@ type Store struct {
 	client redis.UniversalClient
 	o      Options
 	now    func() time.Time
-	began  time.Time // by now
-	clock  clock
-	text   string // the script
-	sha    string
-	counts counts
-	memory *memory
-	losses losses
+	// instance tells this process from others by its name.
+	instance string
+	clock    clock
+	text     string // the script
+	sha      string
+	counts   counts
+	memory   *memory
+	losses   losses
 	// markerKey is of one Redis.
 	markerKey string
 	// attention has Run look sooner; whole is what it saw last.
@@ -62,7 +64,7 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 	}
 	o.setDefaults()
 	s := &Store{
-		client: client, o: o, now: o.Now, began: o.Now(), clock: clock{now: o.Now},
+		client: client, o: o, now: o.Now, instance: rand.Text(), clock: clock{now: o.Now},
 		background: context.Background(), closing: make(chan struct{}),
 		lanePool: sync.Pool{New: func() any { return new(lane) }},
 		memory:   newMemory(o.Remembered), attention: make(chan struct{}, 1), markerKey: besides(o.KeyPrefix, false, 0, markerKey),

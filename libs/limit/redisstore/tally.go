@@ -22,6 +22,9 @@ const (
 	// tallyFor is how long it looks back, by Redis's clock: a call is lost, and so
 	// asked about, CallTimeout after it was sent.
 	tallyFor = 15 * time.Second
+	// tallyBack is how much later than others an answer is heard at most; where it
+	// seems more, Redis's clock was set back.
+	tallyBack = 500 * time.Millisecond
 	// Of a shard of the memory, about 100 bytes each.
 	tallyLeast, tallyMost = 16, 8192
 )
@@ -39,9 +42,18 @@ type tallied struct {
 	// unplaced: it was charged between at and beforeAt, and nobody was told where: a
 	// receipt says so.
 	unplaced bool
-	// vague: it gave back, and nothing of the quota is used after it. It may have
-	// been more than there was.
+	// vague: it is not certain. It gave back, and nothing of the quota is used after
+	// it, so that it may have been more than there was; or, unplaced, somebody else
+	// may have done what shows.
 	vague bool
+}
+
+// until is up to when it may matter.
+func (e *tallied) until() int64 {
+	if e.unplaced {
+		return max(e.at, e.beforeAt)
+	}
+	return e.at
 }
 
 // tally has what this process charged lately. Every charge takes the numbers of
@@ -53,13 +65,19 @@ type tally struct {
 	ring    []tallied // its length is a power of two
 	head, n int       // the oldest one, and how many there are
 	evicted int64     // when the newest one was that is not there any more
+	newest  int64     // when the newest answer was
 }
 
 func (t *tally) at(i int) *tallied { return &t.ring[(t.head+i)&(len(t.ring)-1)] }
 
 func (t *tally) add(e tallied) {
+	if e.at < t.newest-tallyBack.Microseconds() {
+		t.evicted = max(t.evicted, t.newest) // by such a clock nothing can be told apart
+		t.newest = e.at
+	}
+	t.newest = max(t.newest, e.at)
 	for t.n > 0 && (t.n == tallyMost || e.at-t.at(0).at > tallyFor.Microseconds()) {
-		t.evicted = max(t.evicted, t.at(0).at)
+		t.evicted = max(t.evicted, t.at(0).until())
 		t.head, t.n = t.head+1, t.n-1
 	}
 	if t.n == len(t.ring) {
@@ -116,6 +134,7 @@ func (m *memory) since(key, marker string, at int64) share {
 		case e.key != key:
 		case e.unplaced && e.marker == marker:
 			answer.Unplaced = append(answer.Unplaced, unplaced{e.at, e.beforeAt, e.units})
+			answer.Partial = answer.Partial || e.vague
 		case e.marker == marker && e.at >= at:
 			answer.Moved, answer.Partial = answer.Moved.Plus(e.units), answer.Partial || e.vague
 			if first {
@@ -123,6 +142,7 @@ func (m *memory) since(key, marker string, at int64) share {
 			}
 		case !e.unplaced:
 			older.after, older.at = older.after.max(e.after), max(older.at, e.at)
+			answer.Partial = answer.Partial || e.at >= at // the marker was another by then
 		}
 	}
 	if higher := answer.Base.max(older.after); higher != answer.Base {
@@ -132,10 +152,10 @@ func (m *memory) since(key, marker string, at int64) share {
 }
 
 // place notes a charge of which it is known that it was made between two times,
-// and no more.
-func (m *memory) place(key, marker string, from, until int64, units Units) {
+// and no more; vague where somebody else may have made it.
+func (m *memory) place(key, marker string, from, until int64, units Units, vague bool) {
 	s := m.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tally.add(tallied{key: key, marker: marker, at: from, beforeAt: until, units: units, unplaced: true})
+	s.tally.add(tallied{key: key, marker: marker, at: from, beforeAt: until, units: units, unplaced: true, vague: vague})
 }
