@@ -123,8 +123,9 @@ func (p *process) kill() {
 	if p.cmd == nil {
 		return
 	}
+	gone := p.gone // who sees it die may start it again at once
 	p.signal(syscall.SIGKILL)
-	<-p.gone
+	<-gone
 }
 
 // stop is SIGTERM; the process must end by itself, cleanly.
