@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -150,5 +152,62 @@ func TestProofs(t *testing.T) {
 		if got := c.proof.of(c.text); got != c.want {
 			t.Errorf("%+v of %q: %d, want %d", c.proof, c.text, got, c.want)
 		}
+	}
+}
+
+// What is not known of a lost refund is taken for done, once in a restore, and only
+// while nobody charges; a key that holds something else stays, and holds up nobody.
+func TestPlacingWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	r := NewRestorer(b.client, "p:")
+	p := Process{process: process{slots: []int{0}}, Marker: "run:token"}
+	var lost []lostCall
+	for _, counter := range []string{"good", "odd", "list"} {
+		lost = append(lost, lostCall{Counter: counter, Marker: "before", Units: Units{Refunded: 3}})
+	}
+	l := lostCallsOf(map[string]account{"gw#1": {Lost: lost}}) // it has heard nobody
+	kept := map[string]int64{}
+	o := Placing{
+		Expires: func(string) time.Time { return time.Time{} },
+		Keep:    func(_ context.Context, k Known) error { kept[k.Counter] = k.Consumed; return nil },
+	}
+	set := func(key, value string) {
+		t.Helper()
+		if err := b.server.Set(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("p:good:c", "10")
+	set("p:odd:c", "007")
+	if _, err := b.server.Lpush("p:list:c", "x"); err != nil {
+		t.Fatal(err)
+	}
+	place := func(marker string, want error) {
+		t.Helper()
+		set("p:"+markerKey, marker)
+		all, err := r.Place(t.Context(), p, l, o)
+		if !errors.Is(err, want) || len(all) != len(lost) {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		for _, one := range all {
+			if one.Known || one.Lost.Refunded != 3 {
+				t.Errorf("%+v", one)
+			}
+		}
+	}
+	place(unsealed+p.Marker, nil)
+	place(unsealed+p.Marker, nil)
+	place(p.Marker, ErrRestored)
+	for key, want := range map[string]string{"p:good:c": "13", "p:odd:c": "007"} {
+		if got, err := b.server.Get(key); err != nil || got != want {
+			t.Errorf("%s is %q, %v, want %q", key, got, err, want)
+		}
+	}
+	if list, err := b.server.List("p:list:c"); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if kept["good"] != 13 || kept["odd"] != 0 {
+		t.Errorf("kept %v", kept)
 	}
 }

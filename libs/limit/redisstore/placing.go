@@ -40,35 +40,51 @@ type Placing struct {
 // totals only grow. All that is known must have been raised before. It may be done
 // by several keepers at once, and after one that died: what is taken out is
 // nobody's loss any more. Nothing is where the marker is sealed by then, since
-// quotas are charged again: that is ErrRestored.
+// quotas are charged again: that is ErrRestored. On every error the quotas that
+// were not come to are among all, not known.
 func (r *Restorer) Place(ctx context.Context, p Process, l LostCalls, o Placing) (all []Placed, err error) {
 	byText := func(a, b question) int { return strings.Compare(a.String(), b.String()) }
-	for some := range slices.Chunk(slices.SortedFunc(maps.Keys(l.since), byText), placeAtOnce) {
-		stands, err := r.standsOf(ctx, p, some)
+	asked := slices.SortedFunc(maps.Keys(l.since), byText)
+	for some := range slices.Chunk(asked, placeAtOnce) {
+		if all, err = r.placeSome(ctx, p, l, some, all, o); err != nil {
+			break
+		}
+	}
+	for _, q := range asked[len(all):] {
+		all = append(all, Placed{Counter: q.counter, Lost: l.lost[q.counter]})
+	}
+	return all, err
+}
+
+// placeSome adds those that it has come to.
+func (r *Restorer) placeSome(ctx context.Context, p Process, l LostCalls, some []question, all []Placed, o Placing) ([]Placed, error) {
+	stands, err := r.standsOf(ctx, p, some)
+	if err != nil {
+		return all, fmt.Errorf("place lost calls: %w", err)
+	}
+	for i, q := range some {
+		one, err := r.placeOne(ctx, p, l, q, stands[i], o)
 		if err != nil {
-			return all, fmt.Errorf("place lost calls: %w", err)
+			return all, fmt.Errorf("place lost calls of %s: %w", q.counter, err)
 		}
-		for i, q := range some {
-			one, err := r.placeOne(ctx, p, l, q, stands[i], o)
-			if err != nil {
-				return all, fmt.Errorf("place lost calls of %s: %w", q.counter, err)
-			}
-			all = append(all, one)
-		}
+		all = append(all, one)
 	}
 	return all, nil
 }
 
-// stand is how a quota is: whole totals, and whether what could not be told of
-// was seen to in this restore.
+// stand is how a quota is: whole totals, whether what could not be told of was
+// seen to in this restore, and whether a key holds something else.
 type stand struct {
 	Units
-	taken bool
+	taken, broken bool
 }
 
 // placeOne looks again where another keeper was faster.
 func (r *Restorer) placeOne(ctx context.Context, p Process, l LostCalls, q question, now stand, o Placing) (Placed, error) {
 	for {
+		if now.broken {
+			return Placed{Counter: q.counter, Lost: l.lost[q.counter]}, nil
+		}
 		one := l.place(q, now.Units)
 		if one.Found == 0 || !one.Known && now.taken {
 			return one, nil
@@ -105,9 +121,14 @@ func (r *Restorer) standsOf(ctx context.Context, p Process, some []question) ([]
 		if marker, _ := held[0].(string); marker != unsealed+p.Marker {
 			return nil, ErrRestored
 		}
-		all[i] = stand{Units{numberIn(held[1]), numberIn(held[2])}, held[3] == unsealed+p.Marker}
+		all[i] = stand{Units{numberIn(held[1]), numberIn(held[2])}, held[3] == unsealed+p.Marker, !isNumber(held[1]) || !isNumber(held[2])}
 	}
 	return all, nil
+}
+
+// isNumber reports whether a key has none, or one as the script writes it.
+func isNumber(value any) bool {
+	return value == nil || value == strconv.FormatInt(numberIn(value), 10)
 }
 
 // takeOut is false where the quota is another by now.
