@@ -93,11 +93,6 @@ func (s *Service) registerAll() huma.API {
 // strictly, which huma does not.
 func register[I, O any](s *Service, api huma.API, op huma.Operation, body reflect.Type, handle func(context.Context, *I) (*O, error)) {
 	huma.Register(api, op, func(ctx context.Context, in *I) (*O, error) {
-		if isDated(op) && !repeatable[op.OperationID] {
-			if p := s.checkDate(callOf(ctx).routed.Header); p != nil {
-				return nil, p
-			}
-		}
 		out, err := handle(ctx, in)
 		if err != nil {
 			return nil, s.problemOf(ctx, err)
@@ -106,9 +101,6 @@ func register[I, O any](s *Service, api huma.API, op huma.Operation, body reflec
 	})
 	described := operationAt(api.OpenAPI().Paths[op.Path], op.Method)
 	describeResponses(described)
-	if isDated(op) {
-		described.Parameters = append(described.Parameters, dateParameter(op))
-	}
 	if body == nil {
 		return
 	}

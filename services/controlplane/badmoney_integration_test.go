@@ -36,8 +36,7 @@ func (s *till) rows(t *testing.T) map[string]int {
 }
 
 // Money that is wrong in one way each: in its currency, its amount, its metric
-// or its time, also by the clock of a caller that is a year off. Each is a 4xx
-// that names the field, and no table has a row more.
+// or its time. Each is a 4xx that names the field, and no table has a row more.
 func TestBadMoneyIsRefusedByNameAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)

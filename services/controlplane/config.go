@@ -26,7 +26,7 @@ type Config struct {
 	// ShutdownTimeout bounds how long a stop waits for requests in flight.
 	ShutdownTimeout time.Duration `koanf:"shutdownTimeout" doc:"how long a stop waits for requests in flight"`
 	// MaxClockSkew is 1s to 24h.
-	MaxClockSkew time.Duration `koanf:"maxClockSkew" doc:"how far a caller's Date may be off on writes of customers, plans, subscriptions, wallets and overrides; and how long ago an end may lie that a rule or override is given"`
+	MaxClockSkew time.Duration `koanf:"maxClockSkew" doc:"how long ago an end may lie that a rule or override is given: callers' clocks may be slow"`
 	// MaxAhead is 24h to 876000h, 100 years.
 	MaxAhead time.Duration `koanf:"maxAhead" doc:"how far ahead the end of a grant, and the beginning or end of a rule or override, may lie"`
 }

@@ -25,8 +25,7 @@
 //   - An API key is never stored; its hash is neither shown nor audited.
 //   - A webhook's secret is answered once and stored sealed, apart from its
 //     document.
-//   - A caller's clock decides nothing, and one that is known to be off sells
-//     nothing (clock.go).
+//   - A caller's clock decides nothing. Instants in bodies are bounded (bounds.go).
 //   - A mistake of the caller is a 4xx that names the field; a database that
 //     is away is 503 with Retry-After; 500 is a bug.
 //

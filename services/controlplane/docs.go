@@ -22,8 +22,7 @@ UTF-8 of at most 1 MB, in which unknown fields are refused.
 With dryRun=true, POST, PUT and DELETE of rules, overrides, services, customers and plans are answered as they would be,
 preconditions and all, and marked Sluice-Dry-Run: true; nothing is changed.
 
-No call needs a clock of the caller's. Writes of customers, plans, subscriptions, wallets and overrides that bring one, as the
-header Date, are refused where it is off (controlplane.maxClockSkew).`
+No call needs a clock of the caller's.`
 
 // docsTemplate is a page without scripts or anything from elsewhere, so that
 // it works where the control plane does.

@@ -77,7 +77,7 @@ func isPublic(path string) bool {
 }
 
 // onceHeaders are those that decide about a request and are read as one value.
-var onceHeaders = []string{"Authorization", "If-Match", "If-None-Match", "Content-Type", "Content-Encoding", "Idempotency-Key", "Date"}
+var onceHeaders = []string{"Authorization", "If-Match", "If-None-Match", "Content-Type", "Content-Encoding", "Idempotency-Key"}
 
 // checkHeader refuses a request that a proxy before us may have read in another
 // way than we would: by the second of two values.

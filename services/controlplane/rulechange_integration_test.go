@@ -64,3 +64,24 @@ func TestChangeOfCalendarWaitsForThePeriodsEnd(t *testing.T) {
 	}
 	w.holdMirror(t, "rules_v1", rules.Topic)
 }
+
+// An end that is past can stay in what is put back, and one may be now by a
+// clock some minutes slow; a new one that is long past is refused.
+func TestEndsThatArePastCanBePutBack(t *testing.T) {
+	t.Parallel()
+	now := clockAt(t, "2026-07-16T12:00:00Z")
+	w := newWorldWith(t, controlplane.Deps{Now: now.time})
+	override := `{"subject":{"kind":"tenant","value":"acme"},"metric":"calls","limit":5,"validUntil":"2026-07-16T12:00:00Z"}`
+	rule := strings.Replace(prepaidRule, `"id"`, `"validUntil":"2026-07-16T11:50:00Z","id"`, 1)
+	ruleAt := w.must(t, 201, request{method: "POST", path: "/v1/rules", body: rule}).Header().Get("Location")
+	overrideAt := w.must(t, 201, request{method: "POST", path: "/v1/overrides", body: override}).Header().Get("Location")
+	now.set(t, "2027-07-16T12:00:00Z")
+	for _, path := range []string{ruleAt, overrideAt} {
+		stored := w.must(t, 200, request{method: "GET", path: path})
+		w.put(t, 200, path, "*", stored.Body.String())
+		earlier := strings.Replace(stored.Body.String(), `"validUntil":"2026-07-16T1`, `"validUntil":"2025-07-16T1`, 1)
+		if p := w.put(t, 400, path, "*", earlier).problem(t); p.Errors[0].Field != "validUntil" {
+			t.Errorf("%s: %+v", path, p)
+		}
+	}
+}

@@ -45,8 +45,6 @@ type TopUp struct {
 
 const (
 	topUpsPath = "/topups"
-	// topUpOperation knows its repetitions.
-	topUpOperation = "create-topup"
 
 	maxNote     = 256 // characters
 	maxPriority = 1_000_000
@@ -57,7 +55,7 @@ var idempotencyKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 func (s *Service) registerTopUps(api huma.API) {
 	tags := []string{"wallets"}
-	register(s, api, huma.Operation{OperationID: topUpOperation, Method: http.MethodPost, Path: walletPath + topUpsPath, Tags: tags,
+	register(s, api, huma.Operation{OperationID: "create-topup", Method: http.MethodPost, Path: walletPath + topUpsPath, Tags: tags,
 		Summary: "Top up a wallet, once for each Idempotency-Key",
 		Description: "A repetition is answered as the first was, and grants nothing. 422 is the key with another request, 409 a repetition " +
 			"while the first is under way. In force on every gateway within milliseconds.",
@@ -73,8 +71,6 @@ type topUp struct {
 	note, actor           string
 	// end is when the grant expires, nil for never.
 	end *time.Time
-	// skewed says that the caller's clock is off, nil if it is not.
-	skewed *Problem
 	// sum is the SHA-256 of what is asked: repetitions have the same, however
 	// their JSON is written.
 	sum [sha256.Size]byte
@@ -132,7 +128,7 @@ func (s *Service) decodeTopUp(ctx context.Context, in WalletInput, key string) (
 	}
 	t := &topUp{
 		customer: in.ID, metric: in.Metric, key: key, note: body.Note, actor: callOf(ctx).who.name, sum: sha256.Sum256(canonical),
-		end: body.end(now), skewed: s.checkDate(callOf(ctx).routed.Header),
+		end:   body.end(now),
 		grant: wallet.Grant{ID: "grant_" + id.String(), Amount: body.Amount, Priority: body.Priority, GrantedAt: now},
 	}
 	if t.end != nil {

@@ -317,3 +317,45 @@ func TestWalletsAreListedAndTheirLedgerPaged(t *testing.T) {
 		t.Fatalf("%s", got.Body)
 	}
 }
+
+// A grant may be given a life in place of an end: then no clock but ours has a
+// say, and a repetition is still one.
+func TestAGrantsLifeIsCountedHere(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 7, 16, 12, 0, 0, 0, time.UTC)
+	s := newTillAt(t, func() time.Time { return now })
+	made := decoded[controlplane.TopUp](t, s.topUp(t, 201, "k", `{"amount":5,"expiresIn":"720h"}`))
+	if made.ExpiresAt == nil || !made.ExpiresAt.Equal(now.Add(720*time.Hour)) {
+		t.Fatalf("made %+v", made)
+	}
+	now = now.Add(time.Minute)
+	s.forget(t)
+	if again := decoded[controlplane.TopUp](t, s.topUp(t, 201, "k", `{"amount":5,"expiresIn":"720h"}`)); again.ID != made.ID {
+		t.Errorf("a repetition made %+v, after %+v", again, made)
+	}
+	s.topUp(t, 422, "k", `{"amount":5,"expiresIn":"721h"}`)
+}
+
+// A top-up that was granted is answered so again, though its grant has ended
+// meanwhile and wherever the answer lies: a caller that is told it was refused
+// buys twice.
+func TestALateRepetitionIsAnsweredAsTheFirst(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 7, 16, 12, 0, 0, 0, time.UTC)
+	s := newTillAt(t, func() time.Time { return now })
+	const body = `{"amount":5,"expiresAt":"2026-07-16T12:10:00Z"}`
+	first := s.topUp(t, 201, "order-1", body)
+	now = now.Add(20 * time.Minute)
+	for _, where := range []string{"redis", "postgres"} {
+		again := s.topUp(t, 201, "order-1", body)
+		if again.Body.String() != first.Body.String() || again.Header().Get("Location") != first.Header().Get("Location") {
+			t.Errorf("from %s: %s, was %s", where, again.Body, first.Body)
+		}
+		s.forget(t)
+	}
+	// The same request under a new key is no repetition.
+	if p := s.topUp(t, 400, "order-2", body).problem(t); p.Errors[0].Field != "expiresAt" {
+		t.Errorf("%+v", p)
+	}
+	s.holds(t, 1, 5)
+}

@@ -80,13 +80,10 @@ func (s *Service) topUpIn(ctx context.Context, tx pgx.Tx, t *topUp) (*finished, 
 	return rememberAnswer(ctx, tx, t, account.Balance())
 }
 
-// timely refuses by the clock, the caller's and ours. It is asked of what is no
-// repetition: one that comes late is still answered as the first was, or its
-// caller would take what was granted for refused and ask for it anew.
+// timely refuses a grant that has ended already. It is not asked of repetitions:
+// one that comes late is still answered as the first was, or its caller would
+// take what was granted for refused and ask for it anew.
 func (t *topUp) timely() error {
-	if t.skewed != nil {
-		return t.skewed
-	}
 	if now := t.grant.GrantedAt; t.end != nil && !t.end.After(now) { // the year 1 too, which a grant would take for never
 		return invalid(FieldError{"body", "expiresAt", fmt.Sprintf("must be in the future, as it is %s here; given is %s", instant(now), instant(*t.end))})
 	}

@@ -38,12 +38,6 @@ type server struct {
 
 func newServer(t *testing.T) server {
 	t.Helper()
-	return newServerAt(t, nil)
-}
-
-// newServerAt is a server with that clock; nil is the real one.
-func newServerAt(t *testing.T, now func() time.Time) server {
-	t.Helper()
 	dsn := servertest.Postgres(t)
 	if err := migrate.Up(t.Context(), dsn, "outbox", "controlplane", "keeper", "usage", "webhooks", "billing"); err != nil {
 		t.Fatal(err)
@@ -68,7 +62,7 @@ func newServerAt(t *testing.T, now func() time.Time) server {
 		t.Fatal(err)
 	}
 	t.Cleanup(sender.Close)
-	s, err := controlplane.New(cfg, controlplane.Deps{Pool: pool, Usage: store, Webhooks: sender, Now: now})
+	s, err := controlplane.New(cfg, controlplane.Deps{Pool: pool, Usage: store, Webhooks: sender})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,11 +132,6 @@ func (c *connection) request(ctx context.Context, r call) (*http.Request, error)
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	if r.method != http.MethodGet {
-		// By a clock that is off nothing is bought or ended: the control plane
-		// compares, and refuses.
-		req.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	}
 	for name, value := range r.header {
 		req.Header.Set(name, value)
 	}

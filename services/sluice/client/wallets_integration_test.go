@@ -28,25 +28,3 @@ func TestWallets(t *testing.T) {
 	s.refused(t, "metric", "", "topups", "create", "acme", "exports", "--amount", "1")
 	s.refused(t, "customer", "", "wallets", "list", "nobody")
 }
-
-// Where this machine's clock and the control plane's are a year apart, nothing
-// is sold, and the command says why.
-func TestACommandWhoseClockIsOffSellsNothing(t *testing.T) {
-	t.Parallel()
-	for _, years := range []int{-1, 1} {
-		off := func() time.Time { return time.Now().AddDate(years, 0, 0) }
-		s := newServerAt(t, off)
-		// Rules are written all the same: a file of them names the tenant.
-		s.must(t, "id: units\nsubject: {kind: tenant, value: acme}\nmetric: units\nlimit: {algorithm: quota, kind: prepaid}\n", "rules", "apply", "-f", "-")
-		const says = "Date: must be within 15m0s of the control plane's clock"
-		s.refused(t, says, "", "customers", "create", "acme", "--name", "Acme")
-		s.refused(t, says, proPlan, "plans", "apply", "-f", "-")
-		s.refused(t, says, "", "topups", "create", "acme", "units", "--amount", "5", "--key", "k")
-		s.refused(t, says, "", "subscriptions", "create", "--customer", "acme", "--plan", "pro")
-		s.refused(t, says, "", "customers", "link", "acme")
-		s.refused(t, says, "", "overrides", "set", "tenant", "acme", "--metric", "units", "--limit", "5")
-		if out := s.must(t, "", "customers", "list", "-o", "json"); out != "[]\n" {
-			t.Errorf("there are customers: %s", out)
-		}
-	}
-}
