@@ -81,6 +81,10 @@ servers: ## keep the tests' servers up; `source bin/servers.env` in another shel
 	go build -o bin/with-servers ./libs/devserver/cmd/with-servers
 	exec bin/with-servers --print-env bin/servers.env -- sleep infinity
 
+.PHONY: size
+size: ## lines, files, import depth and arrows between files, beside their bounds; ARGS=-check, ARGS='-arrows services/relay'
+	@cd tools && GOWORK=off go run ./size $(ARGS)
+
 ##@ keep
 
 .PHONY: generate
