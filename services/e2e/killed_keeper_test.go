@@ -54,10 +54,12 @@ func (o *office) group() string { return fmt.Sprintf("%skeeper-%d", o.topicPrefi
 // committed.
 func (o *office) hire() {
 	o.t.Helper()
-	committed, err := kadm.NewClient(o.kafka).FetchOffsets(o.t.Context(), o.group())
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	var committed kadm.OffsetResponses
+	servertest.Eventually(o.t, 30*time.Second, "Kafka to know what the keeper before has committed", func() bool {
+		var err error
+		committed, err = kadm.NewClient(o.kafka).FetchOffsets(o.t.Context(), o.group())
+		return err == nil
+	})
 	o.starts++
 	if len(committed) > 0 {
 		if err := kadm.NewClient(o.kafka).CommitAllOffsets(o.t.Context(), o.group(), committed.Offsets()); err != nil {

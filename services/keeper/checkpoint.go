@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/sluice-platform/sluice/services/keeper/internal/counter"
 )
 
 // rowsPerTransaction keeps a checkpoint from delaying what rules travel by: a
@@ -51,7 +53,7 @@ func (s *Service) writePart(ctx context.Context, keys []string, counters map[str
 	carried, limits, charged := make([]*int64, n), make([]*int64, n), make([]time.Time, n)
 	for i, key := range keys {
 		t := counters[key]
-		tenants[i], metrics[i], periods[i] = tenantOf(key), t.metric, periodOf(key)
+		tenants[i], metrics[i], periods[i] = counter.Tenant(key), t.metric, counter.Period(key)
 		consumed[i], refunded[i], forfeited[i] = t.consumed, t.refunded, t.forfeited
 		carried[i], limits[i], charged[i] = t.carried, t.limit, t.chargedAt
 	}

@@ -15,9 +15,9 @@
 // replica, it brings them up to the maxima that checkpoints, usage.v1 and the
 // gateways know of, and says so then (docs/adr/0015-restore-marker.md).
 //
-// What a charge shows of its quota's thresholds is judged as it is folded, in
-// memory for nearly all of them; a crossing is written at once, as a row and an
-// outbox row in one transaction (thresholds, docs/adr/0016-thresholds.md).
+// A threshold that a charge shows to be reached is announced at once, as a row
+// and an outbox row in one transaction (internal/threshold,
+// docs/adr/0016-thresholds.md).
 //
 // A forfeiter ends the grants of wallets that have expired (libs/wallet,
 // docs/walks/life-of-a-unit.md).
@@ -28,8 +28,8 @@
 //     charge.
 //   - Offsets are committed after what was read up to them is in Postgres: a
 //     kill anywhere repeats work and changes no number.
-//   - A threshold is announced once an arming, which is a counter (with its
-//     period) under one limit; the lowest first. Offsets wait for it too.
+//   - A threshold is announced once for each counter (with its period) and
+//     limit, in ascending order. Offsets wait for it too.
 //   - A grant is forfeited once, by the use of the very instant; the ledger's
 //     sum is never above what Redis has, unless Redis lost it.
 //   - Rows are written in the order of their keys, at most 500 a transaction:

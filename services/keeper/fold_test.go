@@ -86,20 +86,3 @@ func TestAClockFarAheadDoesNotStayTheNewest(t *testing.T) {
 		t.Fatalf("kept %+v", got["a"])
 	}
 }
-
-func TestIdentitiesNameTenantAndPeriod(t *testing.T) {
-	t.Parallel()
-	for counter, want := range map[string][2]string{
-		"{t:acme}:t::reports:quota:month:202607":          {"acme", "202607"},
-		"{t:a%3Ab%7D%25}:u:u1:reports:quota:day:20260723": {"a:b}%", "20260723"},
-		"{s:payments}:s::pay:quota:month:202607":          {"", "202607"},
-		"{-}:u::pay:quota:month:202607":                   {"", "202607"},
-		"{t:acme}:t::calls:gcra:30:60000000":              {"acme", ""},
-		"nonsense":                                        {"", ""},
-		"{t:open":                                         {"", ""},
-	} {
-		if got := [2]string{tenantOf(counter), periodOf(counter)}; got != want {
-			t.Errorf("%s: %q, want %q", counter, got, want)
-		}
-	}
-}

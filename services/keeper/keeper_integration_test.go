@@ -62,9 +62,7 @@ func TestCheckpointsAreTheMaximaWhateverTheOrder(t *testing.T) {
 func TestATwinIsCountedOnceWheneverItComes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	reached := newTally(100)
-	reached.counter = counterOf(0)
-	first := reached.take(120)
+	first := uses(0, 120)
 	other := charge(1, 7)
 	other.ID = first.ID
 	b.produce(first, first, other)

@@ -1,6 +1,10 @@
 package keeper
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-platform/sluice/services/keeper/internal/threshold"
+)
 
 type metrics struct {
 	events, bad, rows, failures prometheus.Counter
@@ -17,7 +21,7 @@ type metrics struct {
 func RegisterMetrics(reg prometheus.Registerer) {
 	none := func() float64 { return 0 }
 	newMetrics(reg, none)
-	newThresholdMetrics(reg, none)
+	threshold.RegisterMetrics(reg)
 	newForfeitMetrics(reg)
 }
 

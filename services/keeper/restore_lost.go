@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/services/keeper/internal/counter"
 )
 
 // placeFor is how long gateways have to say what they know of each other's lost
@@ -26,7 +27,7 @@ func (r *restorer) settleLost(ctx context.Context, p redisstore.Process, names [
 	}
 	placing, cancel := context.WithTimeout(ctx, placeLimit)
 	defer cancel()
-	all, err := r.redis.Place(placing, p, lost, redisstore.Placing{Expires: expires, Keep: r.keepPlaced})
+	all, err := r.redis.Place(placing, p, lost, redisstore.Placing{Expires: counter.Expires, Keep: r.keepPlaced})
 	switch {
 	case errors.Is(err, redisstore.ErrRestored):
 		return nil // whoever seals next finds out by whom
@@ -79,7 +80,7 @@ ON CONFLICT (counter) DO UPDATE SET
 // keepPlaced has the next restore know what is taken out, too: nobody else does
 // before the quota is charged again.
 func (r *restorer) keepPlaced(ctx context.Context, k redisstore.Known) error {
-	_, err := r.deps.Pool.Exec(ctx, placedSQL, k.Counter, tenantOf(k.Counter), metricOf(k.Counter), periodOf(k.Counter), k.Consumed, k.Refunded, r.deps.Now())
+	_, err := r.deps.Pool.Exec(ctx, placedSQL, k.Counter, counter.Tenant(k.Counter), counter.Metric(k.Counter), counter.Period(k.Counter), k.Consumed, k.Refunded, r.deps.Now())
 	if err != nil {
 		return fmt.Errorf("write what lost calls had charged: %w", err)
 	}

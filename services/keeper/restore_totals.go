@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/keeper/internal/counter"
 )
 
 // floorsAtOnce is how many quotas are handed to Redis in one go.
@@ -20,7 +21,7 @@ const floorsAtOnce = 500
 
 // stillCounts is how long after its last charge a period may still matter: a
 // year, another one that needs it for its rollover, and its late refunds.
-const stillCounts = 2*366*24*time.Hour + keepPeriod
+const stillCounts = 2*366*24*time.Hour + counter.KeptAfterPeriod
 
 // raise brings quotas up to what checkpoints and usage.v1 know of them. The
 // offsets are asked for before the rows are read: what they say was committed
@@ -114,7 +115,7 @@ func (r *restorer) raiseSome(ctx context.Context, all []redisstore.Known) (int, 
 	now := r.deps.Now()
 	wanted := all[:0]
 	for _, t := range all {
-		if t.Expires = expires(t.Counter); t.Expires.IsZero() || t.Expires.After(now) {
+		if t.Expires = counter.Expires(t.Counter); t.Expires.IsZero() || t.Expires.After(now) {
 			wanted = append(wanted, t)
 		}
 	}

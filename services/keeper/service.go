@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/backoff"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/keeper/internal/threshold"
 )
 
 // attemptLimit ends a checkpoint that Postgres takes and never answers.
@@ -26,7 +27,7 @@ type Service struct {
 	group   *stream.Group
 	fold    *fold
 	// thresholds announces what charges reached.
-	thresholds *thresholds
+	thresholds *threshold.Announcer
 	restore    *restorer
 	forfeits   *forfeiter
 
@@ -51,11 +52,13 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, errors.New("keeper: no Redis client given")
 	}
 	s := &Service{cfg: cfg, deps: deps, fold: newFold(), writing: make(chan struct{}, 1)}
-	s.thresholds = newThresholds(cfg, deps)
+	s.thresholds = threshold.New(threshold.Options{
+		Pool: deps.Pool, MaxStored: cfg.MaxCounters, Log: deps.Log, Registerer: deps.Registerer,
+	})
 	s.metrics = newMetrics(deps.Registerer, func() float64 { return s.fold.age(deps.Now()).Seconds() })
 	group, err := stream.NewGroup(deps.Stream, stream.GroupOptions{
 		Group: cfg.Group, Topic: usage.Topic, Handle: s.handle,
-		ManualCommit: true, BeforeRevoke: s.checkpoint, OnAssigned: func([]int32) { s.thresholds.watch.forget() },
+		ManualCommit: true, BeforeRevoke: s.checkpoint,
 		Registerer: deps.Registerer, Log: deps.Log,
 	})
 	if err != nil {
@@ -74,7 +77,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer stop()
 	var work sync.WaitGroup // owned by Run, which waits for it
 	work.Go(func() { s.checkpoints(ctx) })
-	work.Go(func() { s.thresholds.run(ctx) })
+	work.Go(func() { s.thresholds.Run(ctx) })
 	work.Go(func() { s.restore.run(ctx) })
 	work.Go(func() { s.forfeits.run(ctx) })
 	err := s.group.Run(ctx) // its last act is BeforeRevoke
@@ -89,7 +92,7 @@ func (s *Service) Run(ctx context.Context) error {
 // handle folds a batch. Records that cannot be decoded are the indexer's dead
 // letters; here they are counted.
 func (s *Service) handle(_ context.Context, batch []stream.Record) error {
-	if n := max(s.fold.size(), s.thresholds.watch.size()); n >= s.cfg.MaxCounters {
+	if n := max(s.fold.size(), s.thresholds.Waiting()); n >= s.cfg.MaxCounters {
 		return fmt.Errorf("%d counters wait for Postgres (keeper.maxCounters): reading pauses", n)
 	}
 	for _, r := range batch {
@@ -105,11 +108,21 @@ func (s *Service) handle(_ context.Context, batch []stream.Record) error {
 			s.deps.Log.Warn("usage event has charges without a counter or with negative totals, or a reservation that none is; they are not folded",
 				"event", e.ID, "partition", r.Partition, "offset", r.Offset, "charges", bad)
 		}
-		s.thresholds.watch.event(&e)
+		s.observe(&e)
 		s.metrics.events.Inc()
 	}
 	s.metrics.pending.Set(float64(s.fold.size()))
 	return nil
+}
+
+// observe passes an event's charges on to the thresholds, except those that
+// Postgres could not hold.
+func (s *Service) observe(e *usage.Event) {
+	for i := range e.Charges {
+		if c := &e.Charges[i]; foldable(*c) {
+			s.thresholds.Observe(c, e.TS.UTC(), e.ID)
+		}
+	}
 }
 
 // checkpoints writes one every checkpointEvery, and sooner after a failure.
@@ -169,7 +182,7 @@ func (s *Service) checkpoint(ctx context.Context) error {
 		s.metrics.failures.Inc()
 	} else {
 		s.metrics.last.Set(float64(s.deps.Now().UnixMilli()) / 1000)
-		err = s.thresholds.settle(ctx)
+		err = s.thresholds.Flush(ctx)
 	}
 	s.metrics.pending.Set(float64(s.fold.size()))
 	s.mu.Lock()

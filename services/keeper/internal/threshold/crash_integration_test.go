@@ -1,22 +1,19 @@
 //go:build integration
 
-package keeper
+package threshold
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -56,7 +53,7 @@ func (d *desk) poolWith(k *killer) *pgxpool.Pool {
 	return pool
 }
 
-// die lets a keeper read the batch and be killed at one step of settling it. It
+// die lets a keeper read the batch and be killed at one step of storing what it shows. It
 // reports whether it lived long enough to commit the offsets.
 func (d *desk) die(at int64, batch []usage.Event) (lived bool) {
 	d.t.Helper()
@@ -66,10 +63,8 @@ func (d *desk) die(at int64, batch []usage.Event) (lived bool) {
 	pool := d.poolWith(k)
 	defer pool.Close()
 	keeper := d.keeperOn(pool)
-	for i := range batch {
-		keeper.watch.event(&batch[i])
-	}
-	err := keeper.settle(ctx)
+	observe(keeper, batch...)
+	err := keeper.Flush(ctx)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		d.t.Fatal(err)
 	}
@@ -100,8 +95,8 @@ func TestAKillAtAnyStepNeitherLosesNorDoublesACrossing(t *testing.T) {
 			break
 		}
 	}
-	// select, begin, insert, versions, two messages and commit; before and after.
-	if steps < 14 {
+	// begin, insert, two messages and commit; before and after.
+	if steps < 10 {
 		t.Fatalf("only %d steps were seen", steps)
 	}
 }
@@ -146,95 +141,5 @@ func TestAnyHistoryIsAnnouncedOnceAndAscending(t *testing.T) {
 		if got := d.announcedOf(c.counter); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: use came to %d, announced %q", seed, most, got)
 		}
-	}
-}
-
-// crossed are counters 0 to n-1 on their way over both thresholds.
-func crossed(n int) (all []usage.Event) {
-	for c := range n {
-		t := newTally(100)
-		t.counter = counterOf(c)
-		all = append(all, t.take(79), t.take(1), t.take(19), t.take(1), t.take(50))
-	}
-	return all
-}
-
-func (b *bench) announcements() map[string]int {
-	b.t.Helper()
-	rows, err := b.direct.Query(b.t.Context(), `SELECT payload::jsonb->>'counter', count(*) FROM outbox GROUP BY 1`)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	all := map[string]int{}
-	var counter string
-	var n int
-	if _, err := pgx.ForEachRow(rows, []any{&counter, &n}, func() error { all[counter] = n; return nil }); err != nil {
-		b.t.Fatal(err)
-	}
-	return all
-}
-
-func twice(n int) map[string]int {
-	all := map[string]int{}
-	for c := range n {
-		all[counterOf(c)] = 2
-	}
-	return all
-}
-
-func TestCrossingsDoNotWaitForACheckpoint(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.start(b.newKeeper(time.Hour))
-	b.produce(crossed(5)...)
-	servertest.Eventually(t, patience, "crossings in the outbox", func() bool { return maps.Equal(b.announcements(), twice(5)) })
-	if len(b.rows()) != 0 {
-		t.Fatal("a checkpoint was written")
-	}
-	if b.uncommitted() == 0 {
-		t.Fatal("offsets were committed without a checkpoint")
-	}
-}
-
-// Partitions share counters here, and move between keepers that come and go.
-func TestKeepersThatComeAndGoAnnounceOnce(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	const counters = 30
-	all := crossed(counters)
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	b.start(b.newKeeper(50 * time.Millisecond))
-	for part := range slices.Chunk(all, 75) {
-		b.produce(part...)
-		stop := b.start(b.newKeeper(50 * time.Millisecond))
-		b.produce(part[:5]...)
-		b.waitCommitted()
-		stop()
-	}
-	b.waitCommitted()
-	if got := b.announcements(); !maps.Equal(got, twice(counters)) {
-		t.Fatalf("announced %v", got)
-	}
-}
-
-func TestOffsetsWaitForThresholds(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	s := b.newKeeper(50 * time.Millisecond)
-	if _, err := b.direct.Exec(t.Context(), `ALTER TABLE thresholds RENAME TO elsewhere`); err != nil {
-		t.Fatal(err)
-	}
-	b.start(s)
-	b.produce(crossed(3)...)
-	servertest.Eventually(t, patience, "a checkpoint, and thresholds to wait", func() bool { return len(b.rows()) == 3 && s.Ready() != nil })
-	if b.uncommitted() == 0 {
-		t.Fatal("offsets were committed before thresholds were settled")
-	}
-	if _, err := b.direct.Exec(t.Context(), `ALTER TABLE elsewhere RENAME TO thresholds`); err != nil {
-		t.Fatal(err)
-	}
-	b.waitCommitted()
-	if got := b.announcements(); !maps.Equal(got, twice(3)) {
-		t.Fatalf("announced %v", got)
 	}
 }
