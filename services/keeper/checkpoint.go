@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/services/keeper/internal/counter"
 )
@@ -33,20 +35,20 @@ ON CONFLICT (counter) DO UPDATE SET
 WHERE excluded.consumed > c.consumed OR excluded.refunded > c.refunded OR excluded.forfeited > c.forfeited
    OR excluded.charged_at > c.charged_at OR excluded.carried IS NOT NULL AND c.carried IS NULL`
 
-// write raises the rows of the counters, in the order of their keys. What an
-// earlier transaction wrote before an error may be written again.
-func (s *Service) write(ctx context.Context, counters map[string]totals) error {
+// writeCheckpoint raises the rows of the counters, in the order of their keys.
+// What an earlier transaction wrote before an error may be written again.
+func writeCheckpoint(ctx context.Context, pool *pgxpool.Pool, counters map[string]totals, now time.Time, written prometheus.Counter) error {
 	keys := slices.Sorted(maps.Keys(counters))
 	for part := range slices.Chunk(keys, rowsPerTransaction) {
-		if err := s.writePart(ctx, part, counters); err != nil {
+		if err := writePart(ctx, pool, part, counters, now); err != nil {
 			return fmt.Errorf("write checkpoint: %w", err)
 		}
-		s.metrics.rows.Add(float64(len(part)))
+		written.Add(float64(len(part)))
 	}
 	return nil
 }
 
-func (s *Service) writePart(ctx context.Context, keys []string, counters map[string]totals) error {
+func writePart(ctx context.Context, pool *pgxpool.Pool, keys []string, counters map[string]totals, now time.Time) error {
 	n := len(keys)
 	tenants, metrics, periods := make([]string, n), make([]string, n), make([]string, n)
 	consumed, refunded, forfeited := make([]int64, n), make([]int64, n), make([]int64, n)
@@ -57,8 +59,8 @@ func (s *Service) writePart(ctx context.Context, keys []string, counters map[str
 		consumed[i], refunded[i], forfeited[i] = t.consumed, t.refunded, t.forfeited
 		carried[i], limits[i], charged[i] = t.carried, t.limit, t.chargedAt
 	}
-	return pgx.BeginFunc(ctx, s.deps.Pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, raiseSQL, keys, tenants, metrics, periods, consumed, refunded, forfeited, carried, limits, charged, s.deps.Now())
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, raiseSQL, keys, tenants, metrics, periods, consumed, refunded, forfeited, carried, limits, charged, now)
 		return err
 	})
 }

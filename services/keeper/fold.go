@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -16,40 +17,6 @@ const (
 	// maxCounterBytes fits the index of checkpoints' primary key.
 	maxCounterBytes = 2000
 )
-
-// totals are what is known of one counter: the maximum of each number, and the
-// metric and limit of the newest charge.
-type totals struct {
-	metric                        string
-	consumed, refunded, forfeited int64
-	carried                       *int64 // nil without rollover
-	limit                         *int64 // nil is unlimited
-	chargedAt                     time.Time
-	eventID                       string // orders charges of one millisecond
-}
-
-// add takes in what another charge or fold says. The result does not depend on
-// the order of additions, nor on how often one is made.
-func (t totals) add(o totals) totals {
-	consumed, refunded, forfeited := max(t.consumed, o.consumed), max(t.refunded, o.refunded), max(t.forfeited, o.forfeited)
-	carried := t.carried
-	if carried == nil || o.carried != nil && *o.carried > *carried {
-		carried = o.carried
-	}
-	if o.newerThan(t) {
-		t = o
-	}
-	t.carried = carried
-	t.consumed, t.refunded, t.forfeited = consumed, refunded, forfeited
-	return t
-}
-
-func (t totals) newerThan(o totals) bool {
-	if c := t.chargedAt.Compare(o.chargedAt); c != 0 {
-		return c > 0
-	}
-	return t.eventID > o.eventID
-}
 
 // fold gathers totals by counter. It is safe for concurrent use.
 type fold struct {
@@ -150,4 +117,50 @@ func (f *fold) age(now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, now.Sub(f.oldest))
+}
+
+func (f *fold) reserve(k reserve.Kept) {
+	at := reservationKey{k.Tenant, k.ID}
+	if known, ok := f.reservations[at]; ok {
+		k = further(known, k)
+	}
+	f.reservations[at] = k
+}
+
+// takeReservations empties the fold of reservations.
+func (f *fold) takeReservations() []reserve.Kept {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]reserve.Kept, 0, len(f.reservations))
+	for _, k := range f.reservations {
+		all = append(all, k)
+	}
+	f.reservations = map[reservationKey]reserve.Kept{}
+	return all
+}
+
+func (f *fold) giveBackReservations(all []reserve.Kept) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, k := range all {
+		f.reserve(k)
+	}
+}
+
+// owing lists what is to be looked at.
+func (f *fold) owing() owed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.owed)
+}
+
+// looked forgets what was looked at and is old enough to be settled.
+func (f *fold) looked(at owed, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for counter, o := range at {
+		if known, ok := f.owed[counter]; ok && known.until.Equal(o.until) && now.After(o.until) {
+			delete(f.owed, counter)
+		}
+	}
 }

@@ -212,7 +212,7 @@ func TestKeepersThatWriteTheSameRowsDoNotDeadlock(t *testing.T) {
 		s := b.newKeeper(time.Hour)
 		wg.Go(func() {
 			for round := 1; round <= rounds; round++ {
-				if err := s.write(t.Context(), manyTotals(counters, round)); err != nil {
+				if err := writeCheckpoint(t.Context(), b.pool, manyTotals(counters, round), noon, s.metrics.rows); err != nil {
 					t.Errorf("write: %v", err)
 				}
 			}

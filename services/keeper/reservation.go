@@ -8,80 +8,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-platform/sluice/libs/reserve"
-	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
-
-// reservationKey is whose reservation, and which.
-type reservationKey struct{ tenant, id string }
-
-// maxRecordBytes is far above what a record of libs/reserve has.
-const maxRecordBytes = 256 << 10
-
-// reservationOf is what an event says of a reservation, false where it says
-// nothing, or nothing that a gateway says.
-func reservationOf(e *usage.Event) (reserve.Kept, bool) {
-	s := e.ReservationState
-	if s == nil || s.Attempt < 1 || s.State < 1 || s.EndedAt < 0 || len(s.Record) > maxRecordBytes || !reserve.ValidID(e.Reservation) ||
-		strings.ContainsRune(e.TenantID+s.Record, 0) {
-		return reserve.Kept{}, false
-	}
-	k := reserve.Kept{Tenant: e.TenantID, ID: e.Reservation, Attempt: s.Attempt, Number: s.State, EndedAt: s.EndedAt, Record: []byte(s.Record)}
-	for _, place := range s.Uncharged {
-		if place >= 0 && place < 1<<16 {
-			k.Uncharged = append(k.Uncharged, int(place))
-		}
-	}
-	return k, true
-}
-
-// further takes in what another event says of a reservation: the newest attempt
-// holds, and of one the furthest it has come to. The order does not matter.
-func further(a, b reserve.Kept) reserve.Kept {
-	switch {
-	case a.Attempt > b.Attempt:
-		return a
-	case a.Attempt < b.Attempt:
-		return b
-	}
-	a.Number, a.EndedAt = max(a.Number, b.Number), max(a.EndedAt, b.EndedAt)
-	if len(a.Record) == 0 {
-		a.Record = b.Record
-	}
-	if len(b.Uncharged) > len(a.Uncharged) {
-		a.Uncharged = b.Uncharged
-	}
-	return a
-}
-
-func (f *fold) reserve(k reserve.Kept) {
-	at := reservationKey{k.Tenant, k.ID}
-	if known, ok := f.reservations[at]; ok {
-		k = further(known, k)
-	}
-	f.reservations[at] = k
-}
-
-// takeReservations empties the fold of reservations.
-func (f *fold) takeReservations() []reserve.Kept {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := make([]reserve.Kept, 0, len(f.reservations))
-	for _, k := range f.reservations {
-		all = append(all, k)
-	}
-	f.reservations = map[reservationKey]reserve.Kept{}
-	return all
-}
-
-func (f *fold) giveBackReservations(all []reserve.Kept) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, k := range all {
-		f.reserve(k)
-	}
-}
 
 const keepSQL = `INSERT INTO reservations AS r (tenant, id, attempt, state, ended_at, uncharged, record)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -99,7 +29,7 @@ const dropSQL = `DELETE FROM reservations WHERE ended_at > 0 AND ended_at < $1 O
 
 // writeReservations writes what was folded, in the order of their keys, some a
 // transaction.
-func (s *Service) writeReservations(ctx context.Context, all []reserve.Kept) error {
+func writeReservations(ctx context.Context, pool *pgxpool.Pool, all []reserve.Kept) error {
 	slices.SortFunc(all, func(a, b reserve.Kept) int {
 		if c := strings.Compare(a.Tenant, b.Tenant); c != 0 {
 			return c
@@ -115,19 +45,19 @@ func (s *Service) writeReservations(ctx context.Context, all []reserve.Kept) err
 			}
 			batch.Queue(keepSQL, k.Tenant, k.ID, k.Attempt, k.Number, k.EndedAt, uncharged, string(k.Record))
 		}
-		err := pgx.BeginFunc(ctx, s.deps.Pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
+		err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 		if err != nil {
 			return fmt.Errorf("write reservations: %w", err)
 		}
 	}
-	now := s.deps.Now()
-	if len(all) == 0 || now.Sub(s.dropped) < time.Hour {
-		return nil
-	}
-	if _, err := s.deps.Pool.Exec(ctx, dropSQL, now.Add(-25*time.Hour).UnixMicro(), now.Add(-32*24*time.Hour).UnixMicro()); err != nil {
+	return nil
+}
+
+// dropReservations removes the rows that no restore needs.
+func dropReservations(ctx context.Context, pool *pgxpool.Pool, now time.Time) error {
+	if _, err := pool.Exec(ctx, dropSQL, now.Add(-25*time.Hour).UnixMicro(), now.Add(-32*24*time.Hour).UnixMicro()); err != nil {
 		return fmt.Errorf("drop reservations that ended: %w", err)
 	}
-	s.dropped = now
 	return nil
 }
 

@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/libs/backoff"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/keeper/internal/threshold"
@@ -171,7 +175,7 @@ func (s *Service) checkpoint(ctx context.Context) error {
 	reservations := s.fold.takeReservations()
 	s.addOwed(ctx, counters)
 	timer := prometheus.NewTimer(s.metrics.seconds)
-	err := s.write(ctx, counters)
+	err := writeCheckpoint(ctx, s.deps.Pool, counters, s.deps.Now(), s.metrics.rows)
 	if err == nil {
 		err = s.writeReservations(ctx, reservations)
 	}
@@ -191,6 +195,23 @@ func (s *Service) checkpoint(ctx context.Context) error {
 	return err
 }
 
+// writeReservations writes what was folded of reservations, and once an hour drops
+// rows that no restore needs.
+func (s *Service) writeReservations(ctx context.Context, all []reserve.Kept) error {
+	if err := writeReservations(ctx, s.deps.Pool, all); err != nil {
+		return err
+	}
+	now := s.deps.Now()
+	if len(all) == 0 || now.Sub(s.dropped) < time.Hour {
+		return nil
+	}
+	if err := dropReservations(ctx, s.deps.Pool, now); err != nil {
+		return err
+	}
+	s.dropped = now
+	return nil
+}
+
 // Ready is nil while this keeper is a member of its group and its last
 // checkpoint, if there was one, succeeded.
 func (s *Service) Ready() error {
@@ -201,4 +222,27 @@ func (s *Service) Ready() error {
 		return failing
 	}
 	return s.group.Ready()
+}
+
+// addOwed takes what Redis says of the counters that are owed into a checkpoint.
+// Like every other source it can only raise a number, so a Redis that has lost
+// them does no harm. One that is away is asked with the next checkpoint.
+func (s *Service) addOwed(ctx context.Context, counters map[string]totals) {
+	at := s.fold.owing()
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(at)), rowsPerTransaction) {
+		found, err := redisstore.ReadTotals(ctx, s.deps.Redis, s.deps.KeyPrefix, names)
+		if err != nil {
+			s.deps.Log.DebugContext(ctx, "counters that are owed cannot be read yet", "counters", len(at), "error", err)
+			return
+		}
+		for i, name := range names {
+			t := at[name].totals
+			t.consumed, t.refunded, t.forfeited = found[i].Consumed, found[i].Refunded, found[i].Forfeited
+			if known, ok := counters[name]; ok {
+				t = known.add(t)
+			}
+			counters[name] = t
+		}
+	}
+	s.fold.looked(at, s.deps.Now())
 }

@@ -2,7 +2,10 @@ package threshold
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +15,14 @@ import (
 	"github.com/sluice-platform/sluice/libs/backoff"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/keeper/internal/counter"
+)
+
+const (
+	// rowsPerTransaction keeps a transaction from delaying the WAL that rules
+	// travel by.
+	rowsPerTransaction = 200
+	// attemptLimit ends a transaction that Postgres takes and never answers.
+	attemptLimit = 20 * time.Second
 )
 
 // Options are what an Announcer uses.
@@ -107,6 +118,34 @@ func (a *Announcer) remember(rows []row) {
 	for _, r := range rows {
 		a.stored[r] = struct{}{}
 	}
+}
+
+// Flush stores everything that waits: rows, and the messages that announce
+// them, in one transaction a part. Rows that fail wait on.
+func (a *Announcer) Flush(ctx context.Context) error {
+	select {
+	case a.writing <- struct{}{}:
+		defer func() { <-a.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	taken := a.take()
+	rows := slices.SortedFunc(maps.Keys(taken), row.compare)
+	for len(rows) > 0 {
+		part := rows[:min(len(rows), rowsPerTransaction)]
+		announced, err := store(ctx, a.o.Pool, part, taken)
+		if err != nil {
+			a.putBack(rows, taken)
+			a.metrics.failures.Inc()
+			return fmt.Errorf("store thresholds: %w", err)
+		}
+		a.metrics.reached.Add(float64(announced))
+		a.remember(part)
+		rows = rows[len(part):]
+	}
+	return nil
 }
 
 // Run stores whatever waits until ctx ends. What waits then is stored by the

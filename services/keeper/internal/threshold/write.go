@@ -3,55 +3,18 @@ package threshold
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sluice-platform/sluice/libs/outbox"
 )
 
-const (
-	// rowsPerTransaction keeps a transaction from delaying the WAL that rules
-	// travel by.
-	rowsPerTransaction = 200
-	// attemptLimit ends a transaction that Postgres takes and never answers.
-	attemptLimit = 20 * time.Second
-)
-
-// Flush stores everything that waits: rows, and the messages that announce
-// them, in one transaction a part. Rows that fail wait on.
-func (a *Announcer) Flush(ctx context.Context) error {
-	select {
-	case a.writing <- struct{}{}:
-		defer func() { <-a.writing }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
-	defer cancel()
-	taken := a.take()
-	rows := slices.SortedFunc(maps.Keys(taken), row.compare)
-	for len(rows) > 0 {
-		part := rows[:min(len(rows), rowsPerTransaction)]
-		announced, err := a.store(ctx, part, taken)
-		if err != nil {
-			a.putBack(rows, taken)
-			a.metrics.failures.Inc()
-			return fmt.Errorf("store thresholds: %w", err)
-		}
-		a.metrics.reached.Add(float64(announced))
-		a.remember(part)
-		rows = rows[len(part):]
-	}
-	return nil
-}
-
 // store inserts rows and announces those that are new, in one transaction.
-func (a *Announcer) store(ctx context.Context, rows []row, observed map[row]*observation) (announced int, err error) {
-	err = pgx.BeginFunc(ctx, a.o.Pool, func(tx pgx.Tx) error {
+func store(ctx context.Context, pool *pgxpool.Pool, rows []row, observed map[row]*observation) (announced int, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		inserted, err := insert(ctx, tx, rows, observed)
 		if err != nil {
 			return err
