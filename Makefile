@@ -11,6 +11,9 @@ ARGS ?=
 PKG ?= work
 export PKG
 FUZZTIME ?= 30s
+# What `sluice version` prints: the tag, or the commit. Empty outside a repository; then the program says what it knows itself.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+BINARY ?= bin/sluice
 
 .PHONY: help
 help: ## show this list
@@ -20,16 +23,16 @@ help: ## show this list
 
 .PHONY: build
 build: ## build bin/sluice
-	go build -o bin/sluice ./services/cmd/sluice
+	go build -ldflags '-X github.com/sluice-platform/sluice/services/sluice.version=$(VERSION)' -o $(BINARY) ./services/cmd/sluice
 
 .PHONY: run
 run: build ## build and run everything in one process, with its own servers, data under ./data
-	exec bin/sluice dev $(ARGS)
+	exec $(BINARY) dev $(ARGS)
 
 .PHONY: up
 up: ## run everything as containers (docker-compose.yml)
 	@docker info >/dev/null 2>&1 || { echo 'make up needs a Docker engine; without one: make run' >&2; exit 1; }
-	docker compose up --detach --build --wait $(ARGS)
+	VERSION='$(VERSION)' docker compose up --detach --build --wait $(ARGS)
 
 .PHONY: down
 down: ## stop the containers; ARGS=-v removes their data too

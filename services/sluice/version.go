@@ -10,8 +10,9 @@ import (
 	"github.com/sluice-platform/sluice/services/sluice/client"
 )
 
-// version is set at build time: -ldflags "-X …/services/sluice.version=v1.2.3".
-var version = "dev"
+// version is set by the linker: -ldflags "-X …/services/sluice.version=v1.2.3",
+// as `make build` and the Dockerfile do. A plain `go build` leaves it empty.
+var version string
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
@@ -24,18 +25,36 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionLine is version, commit where the build knows it, and toolchain.
+// versionLine is the program's name, its version and the Go version.
 func versionLine() string {
-	line := "sluice " + version
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				line += " " + s.Value[:min(12, len(s.Value))]
-			}
-			if s.Key == "vcs.modified" && s.Value == "true" {
-				line += " (modified)"
-			}
+	info, _ := debug.ReadBuildInfo()
+	return "sluice " + versionOf(version, info) + " " + runtime.Version()
+}
+
+// versionOf is the version that the linker set. Without one it is the module
+// version or the commit that the Go tool recorded, and "unknown" where it
+// recorded neither (a build outside a repository).
+func versionOf(set string, info *debug.BuildInfo) string {
+	if set != "" {
+		return set
+	}
+	if info == nil {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	var commit, dirty string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
 		}
 	}
-	return line + " " + runtime.Version()
+	if commit == "" {
+		return "unknown"
+	}
+	return commit + dirty
 }
