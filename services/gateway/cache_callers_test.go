@@ -85,19 +85,6 @@ func TestAnotherCallersTagIsNotOffered(t *testing.T) {
 	}
 }
 
-// Who somebody is, is compared byte by byte.
-func TestIdentitiesThatLookLikeLists(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{headerTenant, headerUser, headerApplication, headerAuthorization, "Cookie"} {
-		s := &storedAnswer{incarnation: "i", vary: []string{name}}
-		one, other := http.Header{name: {"cn=a,o=b"}}, http.Header{name: {"cn=a, o=b"}}
-		s.varyValues = []string{seen(one, name)}
-		if !s.matches(one) || s.matches(other) || s.variant("k", one) == s.variant("k", other) {
-			t.Errorf("%s: one answer for %v and %v", name, one, other)
-		}
-	}
-}
-
 // What an answer to HEAD has for its caller alone reaches it, the cost too, when
 // the stored answer is brought up to date by it.
 func TestHeadKeepsWhatIsItsCallersOwn(t *testing.T) {

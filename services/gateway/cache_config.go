@@ -3,7 +3,11 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/sluice-platform/sluice/libs/catalog"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 )
 
 // CacheConfig bounds the caching of services' answers, which the catalog turns
@@ -23,6 +27,29 @@ func DefaultCacheConfig() CacheConfig {
 	return CacheConfig{
 		KeyPrefix: "cache:", MemoryBytes: 64 << 20, LoadTimeout: 90 * time.Second, RedisTimeout: 100 * time.Millisecond, MaxLoadsAway: 64,
 	}
+}
+
+// HTTPOptions are the options of the cache that a gateway with this configuration makes, without what is its own at run
+// time.
+func (c *CacheConfig) HTTPOptions() httpcache.Options {
+	return httpcache.Options{
+		Prefix: c.KeyPrefix, MemoryBytes: c.MemoryBytes, LoadTimeout: c.LoadTimeout, RedisTimeout: c.RedisTimeout, MaxLoadsAway: c.MaxLoadsAway,
+		MaxFresh: catalog.MaxFresh, MaxStale: catalog.MaxStale,
+		Identity:    []string{headerTenant, headerUser, headerApplication},
+		Credentials: []string{headerAuthorization, headerAPIKey},
+		Omit:        writtenByGate,
+	}
+}
+
+// usable reports whether stored responses may be served: purges that were not read, or not for too long, may forbid it.
+func (c *CacheConfig) usable(ready func() error, age func() time.Duration) func() bool {
+	return func() bool { return ready() == nil && (c.MaxStaleness == 0 || age() <= c.MaxStaleness) }
+}
+
+// writtenByGate reports response fields that the gate writes for each response.
+func writtenByGate(name string) bool {
+	name = dashed(name)
+	return name == headerLimit || name == headerPolicy || strings.HasPrefix(name, sluicePrefix) || strings.HasPrefix(name, "X-Ratelimit-")
 }
 
 func (c *CacheConfig) check() error {

@@ -3,7 +3,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -82,13 +81,4 @@ func TestPurgesReachEveryGateway(t *testing.T) {
 		x, y := get(a), get(back)
 		return x.StatusCode == 200 && x.body == y.body && x.body != stored
 	})
-}
-
-func mustJSON(t *testing.T, v any) []byte {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

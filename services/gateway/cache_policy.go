@@ -7,36 +7,30 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/catalog"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	events "github.com/sluice-platform/sluice/schemas/events/catalog"
 )
 
-// cachePolicy is how a route's answers are cached. It is immutable.
-type cachePolicy struct {
-	ttl, negativeTTL    time.Duration
-	revalidate, failing time.Duration // the stale limits where answers do not say
-	query               string
-	queryNames          []string
-	headers             []string // canonical, sorted
-	maxBytes            int64
-	tagsHeader          string // canonical
-	shared              bool
-}
-
 // newCachePolicy compiles a setting; nil is none, or one that is off.
-func newCachePolicy(c *events.Cache) (*cachePolicy, error) {
+func newCachePolicy(c *events.Cache) (*httpcache.Policy, error) {
 	if !c.On() {
 		return nil, nil
 	}
-	p := &cachePolicy{
-		query: c.Query, queryNames: c.QueryNames, maxBytes: c.MaxObjectBytes,
-		tagsHeader: http.CanonicalHeaderKey(c.TagsHeader), shared: c.Shared,
+	p := &httpcache.Policy{
+		QueryNames: c.QueryNames, MaxBytes: c.MaxObjectBytes, TagsHeader: http.CanonicalHeaderKey(c.TagsHeader), Shared: c.Shared,
+	}
+	switch c.Query {
+	case events.QueryNone:
+		p.Query = httpcache.QueryNone
+	case events.QueryNamed:
+		p.Query = httpcache.QueryNamed
 	}
 	for _, d := range []struct {
 		field, text string
 		to          *time.Duration
 	}{
-		{"ttl", c.TTL, &p.ttl}, {"negativeTTL", c.NegativeTTL, &p.negativeTTL},
-		{"staleWhileRevalidate", c.StaleWhileRevalidate, &p.revalidate}, {"staleIfError", c.StaleIfError, &p.failing},
+		{"ttl", c.TTL, &p.TTL}, {"negativeTTL", c.NegativeTTL, &p.NegativeTTL},
+		{"staleWhileRevalidate", c.StaleWhileRevalidate, &p.StaleWhileRevalidate}, {"staleIfError", c.StaleIfError, &p.StaleIfError},
 	} {
 		var err error
 		if d.text == "" {
@@ -46,24 +40,24 @@ func newCachePolicy(c *events.Cache) (*cachePolicy, error) {
 			return nil, fmt.Errorf("cache.%s: %w", d.field, err)
 		}
 	}
-	// A record may come from elsewhere; the bounds on what is kept must hold.
-	p.ttl, p.negativeTTL = min(p.ttl, catalog.MaxFresh), min(p.negativeTTL, catalog.MaxFresh)
-	p.revalidate, p.failing = min(p.revalidate, catalog.MaxStale), min(p.failing, catalog.MaxStale)
+	// The control plane refuses longer ones, but a record may come from elsewhere.
+	p.TTL, p.NegativeTTL = min(p.TTL, catalog.MaxFresh), min(p.NegativeTTL, catalog.MaxFresh)
+	p.StaleWhileRevalidate, p.StaleIfError = min(p.StaleWhileRevalidate, catalog.MaxStale), min(p.StaleIfError, catalog.MaxStale)
 	if c.NegativeTTL == "" {
-		p.negativeTTL = p.ttl / 10
+		p.NegativeTTL = p.TTL / 10
 	}
-	if p.maxBytes <= 0 || p.maxBytes > catalog.MaxObjectBytes {
-		p.maxBytes = catalog.DefaultObjectBytes
+	if p.MaxBytes <= 0 || p.MaxBytes > catalog.MaxObjectBytes {
+		p.MaxBytes = catalog.DefaultObjectBytes
 	}
 	for _, name := range c.Headers {
-		p.headers = append(p.headers, http.CanonicalHeaderKey(name))
+		p.Headers = append(p.Headers, http.CanonicalHeaderKey(name))
 	}
-	slices.Sort(p.headers)
+	slices.Sort(p.Headers)
 	return p, nil
 }
 
 // cachePolicy is that of the endpoint, nil where its answers are not cached.
-func (s *service) cachePolicy(e *endpoint) *cachePolicy {
+func (s *service) cachePolicy(e *endpoint) *httpcache.Policy {
 	if e != nil && e.ownCache {
 		return e.cache
 	}
@@ -82,7 +76,5 @@ func (s *service) stores(method, path string) bool {
 	if path != "" {
 		at = s.find(method, path)
 	}
-	return cachedMethod(method) && s.cachePolicy(at) != nil
+	return httpcache.CachedMethod(method) && s.cachePolicy(at) != nil
 }
-
-func cachedMethod(method string) bool { return method == http.MethodGet || method == http.MethodHead }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
@@ -17,7 +18,17 @@ import (
 func (s *cacheStand) purge(version int64, p purges.Purge) {
 	p.Service = "demo"
 	p.ID = p.Target()
-	s.gate.cache.purges.Apply(stream.Change[*purges.Purge]{Key: p.ID, Entry: stream.Entry[*purges.Purge]{Value: &p, Generation: 1, Version: version}})
+	s.purges.Apply(stream.Change[httpcache.Purge]{Key: p.ID, Entry: purgeEntry(s.t, p, version)})
+}
+
+// purgeEntry is a record of purges.v1 as it is read.
+func purgeEntry(t testing.TB, p purges.Purge, version int64) stream.Entry[httpcache.Purge] {
+	t.Helper()
+	decoded, err := decodePurge(p.ID, mustJSON(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.Entry[httpcache.Purge]{Value: decoded, Generation: 1, Version: version}
 }
 
 // A purge reaches what it names and nothing else, for good: also with the service
@@ -126,7 +137,7 @@ func TestPurgesThatAGateMissed(t *testing.T) {
 	back := gate(late.upstream.URL)
 	p := purges.Purge{Service: "demo", Tag: "", All: true}
 	p.ID = p.Target()
-	back.gate.cache.purges.Replace(map[string]stream.Entry[*purges.Purge]{p.ID: {Value: &p, Generation: 1, Version: 7}})
+	back.purges.Replace(map[string]stream.Entry[httpcache.Purge]{p.ID: purgeEntry(t, p, 7)})
 	late.wants(back.get("/demo/a", "Host", fleetHost), "2", 2)
 	// The late one reads what the other stored, which is newer than all it knows.
 	servertest.Eventually(t, cachePatience, "the newer answer", func() bool {
@@ -151,31 +162,16 @@ func TestPurgesThatAGateMissed(t *testing.T) {
 // the store and nothing stored.
 func TestWithoutPurgesNothingIsCached(t *testing.T) {
 	t.Parallel()
-	s := newCacheStand(t, catalog.Cache{}, func(o *standOptions) { o.cache = func(c *CacheConfig) { c.MaxStaleness = time.Minute } })
+	var unread error
+	var age time.Duration
+	s := newCacheStand(t, catalog.Cache{}, func(o *standOptions) {
+		o.cache = func(c *CacheConfig) { c.MaxStaleness = time.Minute }
+		o.purgesReady, o.purgesAge = func() error { return unread }, func() time.Duration { return age }
+	})
 	s.wants(s.get("/demo/a"), "1", 1)
 	s.wants(s.get("/demo/a"), "1", 1)
-	s.gate.cache.age = func() time.Duration { return 2 * time.Minute }
+	age = 2 * time.Minute
 	s.wants(s.get("/demo/a"), "2", 2)
-	s.gate.cache.age = func() time.Duration { return 0 }
-	s.gate.cache.whole = func() error { return errEndedByItself }
+	age, unread = 0, errEndedByItself
 	s.wants(s.get("/demo/a"), "3", 3)
-}
-
-// A purge that is forgotten leaves nothing behind.
-func TestForgottenPurges(t *testing.T) {
-	t.Parallel()
-	x := newPurgeIndex()
-	for i, p := range []purges.Purge{{URL: "/a?b"}, {Prefix: "/a"}, {Tag: "t"}, {All: true}} {
-		p.Service = "s"
-		p.ID = p.Target()
-		x.Apply(stream.Change[*purges.Purge]{Key: p.ID, Entry: stream.Entry[*purges.Purge]{Value: &p, Version: int64(i + 1)}})
-		x.Apply(stream.Change[*purges.Purge]{Key: p.ID, Deleted: true})
-	}
-	s := x.services["s"]
-	if len(s.urls)+len(s.prefixes)+len(s.tags)+len(x.records) != 0 || s.all != (purgePoint{}) {
-		t.Errorf("left: %+v", s)
-	}
-	if !x.valid("s", &storedAnswer{resource: resource{path: "/a"}}) {
-		t.Error("a forgotten purge voids")
-	}
 }

@@ -5,45 +5,58 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"slices"
-	"strings"
 
 	"github.com/sluice-platform/sluice/libs/cache"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
-// look finds the answer before the decision where a rule asks whether there is
-// one: countCached false charges no answer that is there. What was found is
-// what will be served, so that nothing is uncharged that the service must be
-// asked for. A rule that denies whatever its counter says does so all the same.
-func (g *gate) look(x *exchange) bool {
-	if !slices.ContainsFunc(x.matches, spares) {
+// cacheLookup finds a stored response before the decision where a matched rule has
+// countCached false: that rule then does not charge. The response that is found is
+// the one that is served, so that no request to the service goes uncharged. A rule
+// that denies whatever its counter says denies all the same.
+func (g *gate) cacheLookup(x *exchange) bool {
+	if !slices.ContainsFunc(x.matches, freeWhenCached) {
 		return true
 	}
-	if x.plan = g.plan(x); x.plan == nil || x.plan.bypass != "" {
-		return true
-	}
-	x.plan.see(g.asForwarded(x), x.who.token)
-	if r, ok := x.plan.peek(x.r.Context()); ok {
-		x.plan.found = &r
-		x.matches = slices.DeleteFunc(x.matches, spares)
+	x.lookup = g.lookup(x)
+	if x.lookup != nil && !x.lookup.Bypassed() && x.lookup.Find(x.r.Context(), g.asForwarded(x)) {
+		x.matches = slices.DeleteFunc(x.matches, freeWhenCached)
 	}
 	return true
 }
 
-func spares(m rule.Match) bool { return m.Rule.FreeCached && !m.MissingDeny && !m.GrantsNothing() }
+func freeWhenCached(m rule.Match) bool {
+	return m.Rule.FreeCached && !m.MissingDeny && !m.GrantsNothing()
+}
 
-// cached prepares the cache for a request that may pass; cacheTransport obeys.
+// cached prepares the cache for a request that may pass; cacheTransport uses it.
 func (g *gate) cached(x *exchange) bool {
-	if x.plan == nil {
-		x.plan = g.plan(x)
+	if x.lookup == nil {
+		x.lookup = g.lookup(x)
 	}
 	return true
 }
 
-// asForwarded is the request's header as forward would send it.
+// lookup says what the cache may do for the request, nil where its route is not
+// cached. The service of a shared route does not see a token either.
+func (g *gate) lookup(x *exchange) *httpcache.Lookup {
+	policy := x.service.cachePolicy(x.endpoint)
+	if policy == nil {
+		return nil
+	}
+	t := httpcache.Target{Family: x.service.name, Policy: policy, Path: x.path, PerCaller: x.service.costHeader}
+	if token := x.who.token; token != "" {
+		t.Withhold = func(h http.Header) { stripAuthorization(h, func(value string) bool { return bearer(value) == token }) }
+	}
+	return g.cache.Lookup(x.r, t)
+}
+
+// asForwarded is the request's header as forward sends it.
 func (g *gate) asForwarded(x *exchange) http.Header {
 	out := x.r.Clone(context.WithValue(x.r.Context(), exchangeKey{}, x))
-	dropHopByHop(out.Header)
+	httpcache.RemoveHopByHop(out.Header)
 	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		out.Header.Del(name)
 	}
@@ -51,65 +64,51 @@ func (g *gate) asForwarded(x *exchange) http.Header {
 	return out.Header
 }
 
-// hopByHop fields belong to one connection (RFC 9110, section 7.6.1), or to one
-// proxy, and are neither forwarded nor stored.
-var hopByHop = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization", "Proxy-Connection",
-	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
+// cacheTransport answers requests from the cache, or sends them by next. The proxy
+// treats a stored response like one of the service.
+type cacheTransport struct {
+	cache *httpcache.Cache
+	next  http.RoundTripper
 }
 
-func dropHopByHop(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			h.Del(strings.Trim(name, " \t"))
-		}
+// RoundTrip implements http.RoundTripper.
+func (t *cacheTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := exchangeOf(req.Context())
+	if x.lookup != nil {
+		return x.lookup.RoundTrip(req, t.next)
 	}
-	for _, name := range hopByHop {
-		delete(h, name)
+	res, err := t.next.RoundTrip(req)
+	if err == nil && x.service.caches() {
+		t.cache.InvalidateAfter(x.r, res, x.service.name, x.path, func(path string) *httpcache.Policy {
+			return x.service.cachePolicy(x.service.find(http.MethodGet, path))
+		})
 	}
+	return res, err
 }
 
-// peek is the stored answer that the request may have without a load.
-func (p *cachePlan) peek(ctx context.Context) (r cache.Result[*storedAnswer], ok bool) {
-	r, ok = p.choose(p.key, func(key string) (cache.Result[*storedAnswer], bool) { return p.family.Peek(ctx, key) })
-	if ok && p.wants.take(&r) {
-		return r, true
+// varyBy are the request headers, canonical, by which the exchange's route
+// distinguishes responses beside those that responses name; none where it is not
+// cached.
+func (x *exchange) varyBy() []string {
+	if x.lookup == nil {
+		return nil
 	}
-	return p.others()
+	return x.lookup.VaryBy()
 }
 
-// choose finds the answer for the request among those of a resource, from the
-// one under its key on.
-func (p *cachePlan) choose(at string, look func(key string) (cache.Result[*storedAnswer], bool)) (r cache.Result[*storedAnswer], ok bool) {
-	key := at
-	for range maxVariants {
-		if r, ok = look(key); !ok || !p.family.purges.valid(p.family.service, r.Value) {
-			return r, false
-		}
-		if r.Value.matches(p.header) {
-			return r, true
-		}
-		key = r.Value.variant(at, p.header)
+// cachedAs is what the event says of where the response came from, empty for one
+// that the service gave to this request.
+func (x *exchange) cachedAs() string {
+	if x.lookup == nil {
+		return ""
 	}
-	return r, false
+	switch x.lookup.Served() {
+	case cache.HitL1, cache.HitL2:
+		return usage.CachedHit
+	case cache.Stale:
+		return usage.CachedStale
+	case cache.Coalesced:
+		return usage.CachedCoalesced
+	}
+	return ""
 }
-
-// others is the answer that is kept for requests with an identity where this one
-// has none, or the other way round, and that is for everybody by its own word
-// (RFC 9111, section 3.5). It is taken where this process holds it, fresh, and
-// nothing under the request's own key: to look for it any further would cost
-// every miss, and to load it twice is no harm.
-func (p *cachePlan) others() (r cache.Result[*storedAnswer], ok bool) {
-	if p.policy.shared || p.wants.validated {
-		return r, false
-	}
-	if _, own := p.choose(p.key, p.family.Near); own {
-		return r, false
-	}
-	r, ok = p.choose(p.resource.key(!p.authorized), p.family.Near)
-	return r, ok && p.wants.take(&r) && forEverybody(cacheControl(r.Value.header))
-}
-
-// maxVariants bounds the way from a resource to the answer for one request: an
-// answer that names other headers than the one before leads on.
-const maxVariants = 4

@@ -15,17 +15,18 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/cache"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 )
 
 // newTestCache is a stand's cache of answers, running.
-func newTestCache(t testing.TB, o standOptions, reg prometheus.Registerer, log *slog.Logger) *answerCache {
+func newTestCache(t testing.TB, o standOptions, reg prometheus.Registerer, log *slog.Logger) *httpcache.Cache {
 	t.Helper()
 	var client redis.UniversalClient
 	if o.cacheRedis != "" {
-		options := &redis.UniversalOptions{Addrs: []string{o.cacheRedis}}
-		cache.ConfigureRedis(options, 2*time.Second)
-		client = redis.NewUniversalClient(options)
+		connection := &redis.UniversalOptions{Addrs: []string{o.cacheRedis}}
+		cache.ConfigureRedis(connection, 2*time.Second)
+		client = redis.NewUniversalClient(connection)
 		t.Cleanup(func() { _ = client.Close() })
 	}
 	cfg := DefaultCacheConfig()
@@ -33,16 +34,14 @@ func newTestCache(t testing.TB, o standOptions, reg prometheus.Registerer, log *
 	if o.cache != nil {
 		o.cache(&cfg)
 	}
-	c := newAnswerCache(cfg, client, cache.NewMetrics(reg), log)
-	c.now = o.cacheNow
+	options := cfg.HTTPOptions()
+	options.Redis, options.Metrics, options.Log, options.Now = client, cache.NewMetrics(reg), log, o.cacheNow
+	options.Purges, options.Usable = o.purges.index, cfg.usable(o.purgesReady, o.purgesAge)
+	c := httpcache.New(options)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	for running := false; !running; {
-		c.mu.RLock()
-		running = c.base != nil
-		c.mu.RUnlock()
-	}
+	<-c.Running()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -52,10 +51,20 @@ func newTestCache(t testing.TB, o standOptions, reg prometheus.Registerer, log *
 	return c
 }
 
-// clock is one that the test turns, for gate, cache and origin.
-type clock struct{ offset atomic.Int64 }
+// clock is one that the test turns, for gate, cache and origin. With a Redis, which
+// has the real time, it begins at the real time.
+type clock struct {
+	real   bool
+	offset atomic.Int64
+}
 
-func (c *clock) now() time.Time { return noon.Add(time.Duration(c.offset.Load())) }
+func (c *clock) now() time.Time {
+	begin := noon
+	if c.real {
+		begin = time.Now()
+	}
+	return begin.Add(time.Duration(c.offset.Load()))
+}
 
 func (c *clock) advance(d time.Duration) { c.offset.Add(int64(d)) }
 
@@ -81,6 +90,7 @@ func newCacheStand(t testing.TB, route catalog.Cache, change func(*standOptions)
 	if change != nil {
 		change(&o)
 	}
+	s.clock.real = o.cacheRedis != ""
 	s.stand = newStand(t, o)
 	return s
 }

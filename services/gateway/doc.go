@@ -9,7 +9,7 @@
 //	admit     nothing passes before the tables are whole
 //	identify  whose request is it: API key, else token, else headers of a trusted peer
 //	match     clean the path; service by longest prefix, endpoint, rules
-//	look      is there a stored answer that a rule does not charge
+//	cacheLookup  is there a stored answer that a rule does not charge
 //	decide    ONE call to the counter store for all matched rules
 //	cut       403, 429 or 503 as problem+json
 //	cached    what the cache may do

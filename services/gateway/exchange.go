@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
@@ -76,10 +77,8 @@ type exchange struct {
 	charges []usage.Charge
 	scratch []byte
 
-	// plan is what the cache may do, nil where the route is not cached; cached
-	// what it did, as events say it.
-	plan   *cachePlan
-	cached string
+	// lookup is what the cache does for the request, nil where the route is not cached.
+	lookup *httpcache.Lookup
 
 	// body is the request's while it is forwarded, nil where it has none;
 	// answer is what its answer is written through.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/cache"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/rule"
 )
 
@@ -138,7 +139,7 @@ func (g *gate) passAnswer(res *http.Response) error {
 		}
 	}
 	x.answer.strip(res.Trailer, "")
-	tellVary(res.Header, x.keyedBy())
+	tellVary(res.Header, x.varyBy())
 	g.setHeaders(x, res.Header)
 	return nil
 }
@@ -161,7 +162,7 @@ func (g *gate) upstreamFailed(w http.ResponseWriter, r *http.Request, err error)
 	p.kind, p.decision = problemNone, x.id
 	g.conclude(x, p.status, howItFailed(r.Context(), err, p.status))
 	g.record(x, p.status)
-	if p.status >= http.StatusInternalServerError && !errors.Is(err, errOnlyIfCached) {
+	if p.status >= http.StatusInternalServerError && !errors.Is(err, httpcache.ErrNotStored) {
 		g.metrics.upstreamErrors.Inc()
 		g.complain.Say(slog.LevelWarn, "upstream failed", "service", x.service.name, "status", p.status, "error", err)
 	}
@@ -176,7 +177,7 @@ func (x *exchange) failure(err error) problem {
 	broken := x.body.cause()
 	var timeout net.Error
 	switch {
-	case errors.Is(err, errOnlyIfCached):
+	case errors.Is(err, httpcache.ErrNotStored):
 		return problem{status: http.StatusGatewayTimeout, title: "Gateway timeout", detail: "There is no stored answer, and the request wants no other."}
 	case broken != nil && malformed(x.r, broken):
 		return problem{status: http.StatusBadRequest, title: "Bad request body", detail: "The request's body is not what its headers announce."}

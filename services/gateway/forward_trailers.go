@@ -2,8 +2,9 @@ package gateway
 
 import (
 	"net/http"
-	"slices"
 	"strings"
+
+	"github.com/sluice-platform/sluice/libs/httpcache"
 )
 
 // announce gives the service's request the trailers that the client announced
@@ -34,7 +35,7 @@ func stripTrailers(h http.Header) {
 	stripClientHeaders(h, false)
 	for name := range h {
 		switch canonical := dashed(name); {
-		case !fieldName(name), slices.Contains(hopByHop, canonical), strings.HasPrefix(canonical, "Content-"):
+		case !fieldName(name), httpcache.HopByHop(canonical), strings.HasPrefix(canonical, "Content-"):
 			delete(h, name)
 		case canonical == headerAuthorization, canonical == headerHTTP2Settings, canonical == "Cookie", canonical == "Forwarded", canonical == "Host":
 			delete(h, name)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/sluice-platform/sluice/libs/httpcache"
 )
 
 // tellVary adds to an answer's Vary what caches in front of the gate must tell
@@ -12,7 +14,7 @@ import (
 // prove it with. Such caches never see the identity, and would give one tenant's
 // answer to another (RFC 9110, section 12.5.5).
 func tellVary(h http.Header, keyed []string) {
-	if len(h["Vary"]) == 0 && len(keyed) == 0 || variesByAll(h) {
+	if len(h["Vary"]) == 0 && len(keyed) == 0 || httpcache.VariesByAll(h) {
 		return
 	}
 	var missing []string

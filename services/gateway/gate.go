@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/complaints"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
@@ -63,7 +64,7 @@ type gate struct {
 	// book holds reservations.
 	book  *reserve.Book
 	proxy *httputil.ReverseProxy
-	cache *answerCache
+	cache *httpcache.Cache
 
 	complain *complaints.Log
 	stages   []stage
@@ -77,8 +78,8 @@ type stage func(x *exchange) bool
 // prepare ties the stages together; the other fields are set before.
 func (g *gate) prepare(transport http.RoundTripper) {
 	g.complain = complaints.New(g.log, g.now)
-	g.proxy = g.newProxy(&cacheTransport{cache: g.cache, next: transport, now: g.now})
-	g.stages = []stage{g.admit, g.proxied, g.identify, g.match, g.look, g.decide, g.cut, g.cached, g.forward}
+	g.proxy = g.newProxy(&cacheTransport{cache: g.cache, next: transport})
+	g.stages = []stage{g.admit, g.proxied, g.identify, g.match, g.cacheLookup, g.decide, g.cut, g.cached, g.forward}
 }
 
 // ServeHTTP implements http.Handler.

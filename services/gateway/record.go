@@ -37,7 +37,7 @@ func (g *gate) event(x *exchange, status int) usage.Event {
 		TenantID: x.who.tenant, UserID: x.who.user, ApplicationID: x.who.application,
 		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
 		Decision: x.verdict.decision, StatusCode: status, Reason: x.verdict.reason,
-		Cached: x.cached, Reservation: x.reservation, ReservationState: x.reservationState, Cost: x.cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
+		Cached: x.cachedAs(), Reservation: x.reservation, ReservationState: x.reservationState, Cost: x.cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
 		Charges: g.chargesMade(x), Gateway: g.id,
 	}
 	if x.who.key != nil {

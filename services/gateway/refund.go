@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/settle"
@@ -153,7 +154,7 @@ func howItFailed(ctx context.Context, err error, status int) rule.Failure {
 	switch {
 	case errors.Is(context.Cause(ctx), errCut):
 		return rule.Abandoned
-	case errors.Is(err, errOnlyIfCached): // a 504, and yet no service was asked
+	case errors.Is(err, httpcache.ErrNotStored): // a 504, and yet no service was asked
 		return rule.ClientsFault
 	case status == http.StatusGatewayTimeout:
 		return rule.TimedOut

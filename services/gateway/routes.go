@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
@@ -34,7 +35,7 @@ type service struct {
 	upstreams       []upstream
 	weights         int        // sum of the upstreams' weights
 	endpoints       []endpoint // most specific first
-	cache           *cachePolicy
+	cache           *httpcache.Policy
 }
 
 type upstream struct {
@@ -52,7 +53,7 @@ type endpoint struct {
 	cost    int64
 	// cache is how its answers are cached, where ownCache says that it is its own
 	// and not the service's.
-	cache    *cachePolicy
+	cache    *httpcache.Policy
 	ownCache bool
 }
 

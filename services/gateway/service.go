@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/cache"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/spool"
@@ -92,17 +93,18 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers := newAnswerCache(cfg.Cache, deps.Cache, cache.NewMetrics(deps.Registerer), deps.Log)
-	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable(), grants: newGrantTable(), purges: answers.purges}
+	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable(), grants: newGrantTable(), purges: purgeSink{httpcache.NewPurges()}}
 	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
 		return nil, err
 	}
-	answers.whole, answers.age = s.tables.purges.Ready, s.tables.purges.Age
+	cached := cfg.Cache.HTTPOptions()
+	cached.Redis, cached.Metrics, cached.Log = deps.Cache, cache.NewMetrics(deps.Registerer), deps.Log
+	cached.Purges, cached.Usable = to.purges.index, cfg.Cache.usable(s.tables.purges.Ready, s.tables.purges.Age)
 	s.gate = &gate{
 		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
 		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		keys: to.keys, grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, owing: &s.counters.owing, cache: answers,
+		keys: to.keys, grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, owing: &s.counters.owing, cache: httpcache.New(cached),
 	}
 	if s.gate.book, err = s.counters.openBook(cfg, deps, s.gate); err != nil {
 		return nil, err

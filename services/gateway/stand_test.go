@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/rule"
@@ -41,6 +42,7 @@ type stand struct {
 	front    *httptest.Server
 	log      *strings.Builder
 	registry *prometheus.Registry // of the cache
+	purges   purgeSink
 
 	mu   sync.Mutex
 	seen []*http.Request
@@ -60,6 +62,10 @@ type standOptions struct {
 	cacheRedis string
 	cacheNow   func() time.Time
 	cache      func(*CacheConfig)
+	purges     purgeSink
+	// Whether the purges are read, and how old they are; nil: they are, and recent.
+	purgesReady func() error
+	purgesAge   func() time.Duration
 }
 
 func newStand(t testing.TB, o standOptions) *stand {
@@ -101,6 +107,14 @@ func newStand(t testing.TB, o standOptions) *stand {
 		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
 		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
+	if o.purgesReady == nil {
+		o.purgesReady = func() error { return nil }
+	}
+	if o.purgesAge == nil {
+		o.purgesAge = func() time.Duration { return 0 }
+	}
+	o.purges = purgeSink{httpcache.NewPurges()}
+	s.purges = o.purges
 	s.gate.cache = newTestCache(t, o, s.registry, log)
 	for _, text := range o.trusted {
 		s.gate.trusted = append(s.gate.trusted, netip.MustParsePrefix(text))
@@ -306,3 +320,12 @@ func (s *stand) last() *http.Request {
 }
 
 const loopback = "127.0.0.0/8"
+
+func mustJSON(t testing.TB, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
@@ -29,7 +31,7 @@ type tables struct {
 	grants    *stream.Table[grants.Wallet]
 	// purges are asked by the cache alone, which does nothing before they are
 	// ready.
-	purges *stream.Table[*purges.Purge]
+	purges *stream.Table[httpcache.Purge]
 }
 
 // sinks are the receiving ends, each written by its own table's goroutine.
@@ -37,7 +39,7 @@ type sinks struct {
 	index  *rule.Index
 	routes *routes
 	keys   *keyTable
-	purges *purgeIndex
+	purges purgeSink
 	grants *grantTable
 }
 
@@ -163,4 +165,42 @@ func (s overrideSink) Apply(c stream.Change[*rule.CompiledOverride]) {
 		return
 	}
 	s.index.PutOverride(c.Entry.Value)
+}
+
+// decodePurge reads one record of purges.v1.
+func decodePurge(id string, value []byte) (httpcache.Purge, error) {
+	var p purges.Purge
+	if err := json.Unmarshal(value, &p); err != nil {
+		return httpcache.Purge{}, fmt.Errorf("read purge: %w", err)
+	}
+	if p.ID != id {
+		return httpcache.Purge{}, fmt.Errorf("record %q holds purge %q", id, p.ID)
+	}
+	return httpcache.Purge{Family: p.Service, URL: p.URL, Prefix: p.Prefix, Tag: p.Tag, All: p.All}, nil
+}
+
+// purgeSink hands the table of purges to the cache. The control plane deletes a
+// purge when no response can be left that is older (purges.MaxLife).
+type purgeSink struct{ index *httpcache.Purges }
+
+// Replace implements stream.Sink.
+func (s purgeSink) Replace(entries map[string]stream.Entry[httpcache.Purge]) {
+	all := make(map[string]httpcache.Record, len(entries))
+	for id, e := range entries {
+		all[id] = purgeRecord(e)
+	}
+	s.index.Replace(all)
+}
+
+// Apply implements stream.Sink.
+func (s purgeSink) Apply(c stream.Change[httpcache.Purge]) {
+	if c.Deleted {
+		s.index.Delete(c.Key)
+		return
+	}
+	s.index.Put(c.Key, purgeRecord(c.Entry))
+}
+
+func purgeRecord(e stream.Entry[httpcache.Purge]) httpcache.Record {
+	return httpcache.Record{Purge: e.Value, At: httpcache.Position{Generation: e.Generation, Version: e.Version}}
 }

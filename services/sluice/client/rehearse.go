@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/services/gateway"
 	"github.com/sluice-platform/sluice/services/sluice/config"
 )
@@ -222,7 +223,7 @@ func (s *stand) reach(ctx context.Context) error {
 func (f *rehearseFlags) rehearse(ctx context.Context, s *stand, keys []rehearsal.Key, progress io.Writer) (*rehearsal.Report, error) {
 	plan := rehearsal.Plan{
 		Redis: s.redis, RedisTimeout: s.gateway.RedisTimeout, Keys: keys, Rate: f.rate, Nodes: f.nodes, SpeedUp: f.speedUp, SlowBy: f.slowBy,
-		Configure: func(o *rehearsal.Options) { *o = gateway.CacheOptions[rehearsal.Value](s.gateway) },
+		Configure: func(o *rehearsal.Options) { *o = httpcache.FamilyOptions[rehearsal.Value](s.gateway.HTTPOptions()) },
 		Progress: func(done, all int, r *rehearsal.Run) {
 			w := r.Worst()
 			fmt.Fprintf(progress, "%d of at most %d: %s, %s: %d reads, %d loads, at most %d of a key at once, p99 %s\n",

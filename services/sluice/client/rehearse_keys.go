@@ -17,8 +17,8 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
+	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/route"
-	"github.com/sluice-platform/sluice/services/gateway"
 )
 
 // surveyed bounds how many stored answers are looked at.
@@ -82,8 +82,8 @@ func (s *stand) survey(ctx context.Context, service string) ([]storedURL, error)
 	client := redis.NewUniversalClient(&o)
 	defer client.Close()
 	var all []storedURL
-	err := cache.Survey(ctx, client, s.prefix, gateway.CacheFamily(service), surveyed, func(v cache.Stored) {
-		host, path, query, ok := gateway.ReadCacheKey(v.Key)
+	err := cache.Survey(ctx, client, s.prefix, httpcache.FamilyName(service), surveyed, func(v cache.Stored) {
+		host, path, query, ok := httpcache.ParseKey(v.Key)
 		if ok {
 			all = append(all, storedURL{host, path, query, v})
 		}

@@ -1,4 +1,4 @@
-package gateway
+package httpcache
 
 import (
 	"encoding/binary"
@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// storedAnswer is an answer as it is kept. It is shared and never changed, but
-// for what is remembered of judging it.
-type storedAnswer struct {
+// storedResponse is a response as it is stored. It is shared by goroutines, and only
+// checked and void change.
+type storedResponse struct {
 	status int
-	header http.Header // of the end of the chain: no hop-by-hop fields
+	header http.Header // without hop-by-hop fields
 	body   []byte
 
 	resource resource
-	// vary are the request headers it depends on, varyValues what they were.
+	// vary are the request headers that it depends on, varyValues their values.
 	vary, varyValues []string
 	tags             []string
-	// since is the newest purge that was known when its load began.
-	since purgePoint
-	// incarnation goes on through refreshes, and ends when it is cleared.
+	// since is the newest position that was known when its load began.
+	since Position
+	// incarnation stays the same through refreshes, and ends when it is cleared.
 	incarnation string
-	// age is how old it was when it came.
+	// age is how old it was when it was received.
 	age time.Duration
-	// each: the service must have been asked for each request that gets it.
-	each bool
+	// validateEach: the origin must confirm it for each request.
+	validateEach bool
 
-	// judged is the purges' state it was last found valid in, plus one; void is
-	// for good.
-	judged atomic.Uint64
-	void   atomic.Bool
+	// checked is the number of the last state of the purges in which it was found
+	// valid, plus one; void is for good.
+	checked atomic.Uint64
+	void    atomic.Bool
 }
 
-// weight is about what it takes of memory, in bytes.
-func (s *storedAnswer) weight() uint32 {
+// weight is about the memory that it takes, in bytes.
+func (s *storedResponse) weight() uint32 {
 	n := len(s.body) + 512
 	for name, values := range s.header {
 		n += len(name) + 32
@@ -60,14 +60,14 @@ type storedHead struct {
 	Vary        []string    `json:"v,omitempty"`
 	VaryValues  []string    `json:"w,omitempty"`
 	Tags        []string    `json:"t,omitempty"`
-	Since       purgePoint  `json:"u"`
+	Since       Position    `json:"u"`
 	Incarnation string      `json:"i"`
 	Age         int64       `json:"a,omitempty"` // ns
 	Each        bool        `json:"e,omitempty"`
 }
 
-// Field values are bytes (RFC 9110, section 5.5), and JSON has text: a value is
-// kept as the text of which it is the ISO 8859-1.
+// Field values are bytes (RFC 9110, section 5.5) and JSON strings are text: a value
+// is stored as the text whose ISO 8859-1 encoding it is.
 func asText(h http.Header) http.Header  { return eachValue(h, textsOf) }
 func asBytes(h http.Header) http.Header { return eachValue(h, bytesOf) }
 
@@ -102,7 +102,7 @@ func bytesOf(values []string) []string {
 	})
 }
 
-// eachUnlessPlain leaves values alone that are ASCII, as nearly all are.
+// eachUnlessPlain returns values as they are if all are ASCII, as nearly all are.
 func eachUnlessPlain(values []string, change func(string) string) []string {
 	if !slices.ContainsFunc(values, notASCII) {
 		return values
@@ -118,16 +118,16 @@ func notASCII(v string) bool {
 	return strings.IndexFunc(v, func(r rune) bool { return r >= 0x80 }) >= 0
 }
 
-// storedCodec is the cache.Codec of answers: the head's length, the head, the
+// storedCodec is the cache.Codec of responses: the head's length, the head, the
 // body. It is safe for concurrent use.
 type storedCodec struct{}
 
 // Encode implements cache.Codec.
-func (storedCodec) Encode(s *storedAnswer) ([]byte, error) {
+func (storedCodec) Encode(s *storedResponse) ([]byte, error) {
 	head, err := json.Marshal(storedHead{
 		Status: s.status, Header: asText(s.header), Host: s.resource.host, Path: s.resource.path, Query: s.resource.query,
 		Filtered: s.resource.filtered, Vary: s.vary, VaryValues: textsOf(s.varyValues), Tags: s.tags, Since: s.since,
-		Incarnation: s.incarnation, Age: int64(s.age), Each: s.each,
+		Incarnation: s.incarnation, Age: int64(s.age), Each: s.validateEach,
 	})
 	if err != nil {
 		return nil, err
@@ -137,28 +137,28 @@ func (storedCodec) Encode(s *storedAnswer) ([]byte, error) {
 	return append(append(b, head...), s.body...), nil
 }
 
-var errStored = errors.New("malformed stored answer")
+var errMalformed = errors.New("malformed stored response")
 
 // Decode implements cache.Codec.
-func (storedCodec) Decode(b []byte) (*storedAnswer, error) {
+func (storedCodec) Decode(b []byte) (*storedResponse, error) {
 	if len(b) < 4 {
-		return nil, errStored
+		return nil, errMalformed
 	}
 	n := int(binary.BigEndian.Uint32(b))
 	if n > len(b)-4 {
-		return nil, errStored
+		return nil, errMalformed
 	}
 	var h storedHead
 	if err := json.Unmarshal(b[4:4+n], &h); err != nil {
 		return nil, err
 	}
 	if len(h.Vary) != len(h.VaryValues) || h.Status < 200 {
-		return nil, errStored
+		return nil, errMalformed
 	}
-	return &storedAnswer{
+	return &storedResponse{
 		status: h.Status, header: asBytes(h.Header), body: b[4+n:],
 		resource: resource{host: h.Host, path: h.Path, query: h.Query, filtered: h.Filtered},
 		vary:     h.Vary, varyValues: bytesOf(h.VaryValues), tags: h.Tags, since: h.Since, incarnation: h.Incarnation,
-		age: time.Duration(h.Age), each: h.Each,
+		age: time.Duration(h.Age), validateEach: h.Each,
 	}, nil
 }

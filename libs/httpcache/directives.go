@@ -1,4 +1,4 @@
-package gateway
+package httpcache
 
 import (
 	"math"
@@ -8,13 +8,13 @@ import (
 )
 
 // directives are those of a Cache-Control field, names in lower case, the first
-// of each name. Values are without quotes; a directive without one has "".
+// of each name. Values are without quotes; a directive without a value has "".
 type directives []directive
 
 type directive struct{ name, value string }
 
-// cacheControl reads the field of h (RFC 9111, section 5.2). There is no space
-// around the = of a directive: one with it is another, or malformed.
+// cacheControl reads the Cache-Control field of h (RFC 9111, section 5.2). The
+// grammar has no space around =: a directive with one is another, or malformed.
 func cacheControl(h http.Header) directives {
 	var all directives
 	for _, line := range h["Cache-Control"] {
@@ -36,7 +36,7 @@ func nextDirective(s string) (d directive, rest string) {
 		name, rest, _ := strings.Cut(s, ",")
 		return directive{name: strings.ToLower(strings.Trim(name, " \t"))}, rest
 	}
-	if s[end] == '"' { // no directive begins so
+	if s[end] == '"' { // a directive does not begin with a quote
 		_, rest = nextValue(s)
 		return directive{}, rest
 	}
@@ -78,14 +78,14 @@ func (d directives) get(name string) (value string, ok bool) {
 	return "", false
 }
 
-// whole reports a directive that speaks of all of the answer: no-cache and
-// private may name some fields of it alone.
-func (d directives) whole(name string) bool {
+// unqualified reports a directive about the whole response: no-cache and private
+// may instead name some of its fields.
+func (d directives) unqualified(name string) bool {
 	value, ok := d.get(name)
 	return ok && value == ""
 }
 
-// fields are those that no-cache and private name, canonical.
+// fields are those that no-cache and private name, in canonical form.
 func (d directives) fields() []string {
 	var all []string
 	for _, name := range [...]string{"no-cache", "private"} {
@@ -104,8 +104,8 @@ func (d directives) has(name string) bool {
 	return ok
 }
 
-// seconds is the directive's delta-seconds. One that is no number counts as 0:
-// what is malformed makes nothing fresh (RFC 9111, section 4.2.1).
+// seconds is the directive's delta-seconds. A malformed value counts as 0: it
+// makes nothing fresh (RFC 9111, section 4.2.1).
 func (d directives) seconds(name string) (t time.Duration, ok bool) {
 	value, ok := d.get(name)
 	if !ok {
@@ -115,7 +115,7 @@ func (d directives) seconds(name string) (t time.Duration, ok bool) {
 	return t, true
 }
 
-// deltaSeconds reads RFC 9111's, section 1.2.2; what is too large is 2^31 s.
+// deltaSeconds reads a number of seconds (RFC 9111, section 1.2.2), at most 2^31.
 func deltaSeconds(s string) (time.Duration, bool) {
 	if s == "" {
 		return 0, false
@@ -128,4 +128,15 @@ func deltaSeconds(s string) (time.Duration, bool) {
 		n = min(n*10+int64(s[i]-'0'), math.MaxInt32)
 	}
 	return time.Duration(n) * time.Second, true
+}
+
+func pragmaNoCache(h http.Header) bool {
+	for _, line := range h["Pragma"] {
+		for value := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.Trim(value, " \t"), "no-cache") {
+				return true
+			}
+		}
+	}
+	return false
 }

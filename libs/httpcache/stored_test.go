@@ -1,4 +1,4 @@
-package gateway
+package httpcache
 
 import (
 	"net/http"
@@ -10,10 +10,10 @@ import (
 // What is kept is what was stored; what is not ours is refused, not misread.
 func TestStoredCodec(t *testing.T) {
 	t.Parallel()
-	s := &storedAnswer{
+	s := &storedResponse{
 		status: 200, header: http.Header{"Etag": {`"a"`}}, body: []byte("body\x00\xff"),
 		resource: resource{host: "h", path: "/p", query: "q", filtered: true}, vary: []string{"A"}, varyValues: []string{",1"},
-		tags: []string{"t"}, since: purgePoint{1, 2}, incarnation: "i", age: time.Second,
+		tags: []string{"t"}, since: Position{1, 2}, incarnation: "i", age: time.Second,
 	}
 	b, err := storedCodec{}.Encode(s)
 	if err != nil {
@@ -25,7 +25,7 @@ func TestStoredCodec(t *testing.T) {
 	}
 	for n := range len(b) - len(s.body) {
 		if _, err := (storedCodec{}).Decode(b[:n]); err == nil {
-			t.Errorf("the first %d bytes are read as an answer", n)
+			t.Errorf("the first %d bytes are read as a response", n)
 		}
 	}
 }
@@ -35,11 +35,11 @@ func TestStoredCodec(t *testing.T) {
 func TestOrderOfPurges(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
-		a, b   purgePoint
+		a, b   Position
 		before bool
 	}{
-		{purgePoint{}, purgePoint{0, 1}, true}, {purgePoint{1, 5}, purgePoint{1, 5}, false}, {purgePoint{1, 5}, purgePoint{2, 3}, true},
-		{purgePoint{2, 3}, purgePoint{1, 5}, false},
+		{Position{}, Position{0, 1}, true}, {Position{1, 5}, Position{1, 5}, false}, {Position{1, 5}, Position{2, 3}, true},
+		{Position{2, 3}, Position{1, 5}, false},
 	} {
 		if c.a.before(c.b) != c.before {
 			t.Errorf("case %d", i)
