@@ -192,6 +192,24 @@ func (x *exchange) failure(err error) problem {
 	return problem{status: http.StatusBadGateway, title: "Bad gateway", detail: "The service did not answer."}
 }
 
+// howItFailed is the failure behind the gate's own answer to a round trip that
+// failed. A client that went away, sent a broken body or wanted nothing but a
+// stored answer has itself to blame: its status (499, 400, 504) is nobody's
+// answer and gives nothing back.
+func howItFailed(ctx context.Context, err error, status int) rule.Failure {
+	switch {
+	case errors.Is(context.Cause(ctx), errCut):
+		return rule.Abandoned
+	case errors.Is(err, httpcache.ErrNotStored): // a 504, and yet no service was asked
+		return rule.ClientsFault
+	case status == http.StatusGatewayTimeout:
+		return rule.TimedOut
+	case status == http.StatusBadGateway:
+		return rule.Unanswered
+	}
+	return rule.ClientsFault
+}
+
 // buffers is the proxy's pool of copy buffers.
 type buffers struct{ pool sync.Pool }
 

@@ -2,12 +2,9 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"slices"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/settle"
@@ -144,22 +141,4 @@ func (x *exchange) costOf(r *rule.Compiled) int64 {
 		return x.held.cost
 	}
 	return x.cost
-}
-
-// howItFailed is the failure behind the gate's own answer to a round trip that
-// failed. A client that went away, sent a broken body or wanted nothing but a
-// stored answer has itself to blame: its status (499, 400, 504) is nobody's
-// answer and gives nothing back.
-func howItFailed(ctx context.Context, err error, status int) rule.Failure {
-	switch {
-	case errors.Is(context.Cause(ctx), errCut):
-		return rule.Abandoned
-	case errors.Is(err, httpcache.ErrNotStored): // a 504, and yet no service was asked
-		return rule.ClientsFault
-	case status == http.StatusGatewayTimeout:
-		return rule.TimedOut
-	case status == http.StatusBadGateway:
-		return rule.Unanswered
-	}
-	return rule.ClientsFault
 }
