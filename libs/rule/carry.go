@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/period"
@@ -84,5 +86,20 @@ func carryCalendar(was, next *rules.Limit, now time.Time) error {
 		steps = append(steps, current)
 	}
 	next.Previous = steps
+	return nil
+}
+
+// CarryStored is Carry after a rule as it is stored, nil where there is none.
+func CarryStored(stored []byte, next *rules.Rule, now time.Time) error {
+	var before *rules.Rule
+	if stored != nil {
+		before = new(rules.Rule)
+		if err := json.Unmarshal(stored, before); err != nil {
+			return fmt.Errorf("decode stored rule: %w", err)
+		}
+	}
+	if err := Carry(before, next, now); err != nil {
+		return fmt.Errorf("carry calendar of rule %s: %w", next.ID, err)
+	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -111,9 +113,9 @@ func (r request) do(t testing.TB, h http.Handler) *answer {
 type answer struct{ *httptest.ResponseRecorder }
 
 // problem decodes the answer as a problem and holds that it is one.
-func (a *answer) problem(t testing.TB) controlplane.Problem {
+func (a *answer) problem(t testing.TB) api.Problem {
 	t.Helper()
-	var p controlplane.Problem
+	var p api.Problem
 	if err := json.Unmarshal(a.Body.Bytes(), &p); err != nil {
 		t.Fatalf("%d %q is no problem: %v", a.Code, a.Body, err)
 	}

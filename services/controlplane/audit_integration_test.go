@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-platform/sluice/services/controlplane"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/store"
 )
 
-func readAudit(t *testing.T, w world, query string) (entries []controlplane.AuditEntry, next string) {
+func readAudit(t *testing.T, w world, query string) (entries []store.AuditEntry, next string) {
 	t.Helper()
-	var page controlplane.Page[controlplane.AuditEntry]
+	var page api.Page[store.AuditEntry]
 	got := w.must(t, 200, request{method: "GET", path: "/v1/audit?" + query, token: "Bearer " + readOnlyToken})
 	if err := json.Unmarshal(got.Body.Bytes(), &page); err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func TestAuditPagesAndFilters(t *testing.T) {
 	w.must(t, 201, request{method: "POST", path: "/v1/keys", body: `{"tenantId":"acme"}`})
 	var seen []string
 	for next := ""; ; {
-		var entries []controlplane.AuditEntry
+		var entries []store.AuditEntry
 		if entries, next = readAudit(t, w, "kind=rule&limit=2&cursor="+next); len(entries) == 0 {
 			t.Fatal("an empty page")
 		}

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/sales"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
@@ -100,9 +103,9 @@ func newMarket(t *testing.T) market {
 	return m
 }
 
-func (m market) list(t *testing.T, query string) controlplane.Page[controlplane.CustomerUse] {
+func (m market) list(t *testing.T, query string) api.Page[sales.CustomerUse] {
 	t.Helper()
-	return decoded[controlplane.Page[controlplane.CustomerUse]](t, m.must(t, 200, request{method: "GET", path: "/v1/customers" + query}))
+	return decoded[api.Page[sales.CustomerUse]](t, m.must(t, 200, request{method: "GET", path: "/v1/customers" + query}))
 }
 
 // checkpoint writes what the keeper knows of a customer's calls of July.
@@ -114,10 +117,10 @@ func (m market) checkpoint(t *testing.T, customer string, consumed int) {
 	}
 }
 
-func used(c controlplane.CustomerUse, metric string) controlplane.Use {
-	i := slices.IndexFunc(c.Usage, func(u controlplane.Use) bool { return u.Metric == metric })
+func used(c sales.CustomerUse, metric string) sales.Use {
+	i := slices.IndexFunc(c.Usage, func(u sales.Use) bool { return u.Metric == metric })
 	if i < 0 {
-		return controlplane.Use{}
+		return sales.Use{}
 	}
 	return c.Usage[i]
 }
@@ -261,9 +264,9 @@ func TestUseIsOfThePlanAndNotOfTheRuleItBeats(t *testing.T) {
 	} {
 		w.must(t, 201, request{method: "POST", path: path, body: body})
 	}
-	used := func() []controlplane.Use {
+	used := func() []sales.Use {
 		t.Helper()
-		return decoded[struct{ Usage []controlplane.Use }](t, w.must(t, 200, request{method: "GET", path: "/v1/customers/acme/use"})).Usage
+		return decoded[struct{ Usage []sales.Use }](t, w.must(t, 200, request{method: "GET", path: "/v1/customers/acme/use"})).Usage
 	}
 	if got := used(); len(got) != 1 || got[0].Rule != "shop-needs-a-plan" || *got[0].Limit != 0 {
 		t.Errorf("without a plan: %+v", got)

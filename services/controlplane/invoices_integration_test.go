@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+	ctlsales "github.com/sluice-platform/sluice/services/controlplane/internal/sales"
+
 	"github.com/sluice-platform/sluice/libs/ticket"
 	"github.com/sluice-platform/sluice/schemas/sales"
 	"github.com/sluice-platform/sluice/services/controlplane"
@@ -55,7 +58,7 @@ func TestInvoicesAreListedNewestFirst(t *testing.T) {
 				values.Set("limit", limit)
 			}
 			for {
-				page := decoded[controlplane.Page[sales.Invoice]](t, w.must(t, 200, request{method: "GET", path: "/v1/invoices?" + values.Encode()}))
+				page := decoded[api.Page[sales.Invoice]](t, w.must(t, 200, request{method: "GET", path: "/v1/invoices?" + values.Encode()}))
 				for _, i := range page.Items {
 					ids = append(ids, i.ID)
 				}
@@ -103,7 +106,7 @@ func TestPortalLinks(t *testing.T) {
 	w := newWorldWith(t, controlplane.Deps{Now: c.time, Portal: controlplane.Portal{URL: "https://usage.example.com/", Keys: keys}})
 	w.must(t, 201, request{method: "POST", path: "/v1/customers", body: `{"id":"acme","name":"Acme"}`})
 	links := "/v1/customers/acme/portal-links"
-	made := decoded[controlplane.PortalLinkMade](t, w.must(t, 201, request{method: "POST", path: links, body: `{"expiresIn":"72h"}`}))
+	made := decoded[ctlsales.PortalLinkMade](t, w.must(t, 201, request{method: "POST", path: links, body: `{"expiresIn":"72h"}`}))
 	u, err := url.Parse(made.URL)
 	if err != nil || u.Host != "usage.example.com" || u.Path != "/open" || !made.ExpiresAt.Equal(c.time().Add(72*time.Hour)) {
 		t.Fatalf("%+v, %v", made, err)
@@ -112,7 +115,7 @@ func TestPortalLinks(t *testing.T) {
 	if err != nil || got.Subject != "acme" || !got.Expiry.Equal(made.ExpiresAt) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if day := decoded[controlplane.PortalLinkMade](t, w.must(t, 201, request{method: "POST", path: links, body: `{}`})); !day.ExpiresAt.Equal(c.time().Add(24 * time.Hour)) {
+	if day := decoded[ctlsales.PortalLinkMade](t, w.must(t, 201, request{method: "POST", path: links, body: `{}`})); !day.ExpiresAt.Equal(c.time().Add(24 * time.Hour)) {
 		t.Fatalf("%+v", day)
 	}
 	for _, body := range []string{`{"expiresIn":"1s"}`, `{"expiresIn":"2161h"}`, `{"expiresIn":"soon"}`, `{"expiresIn":72}`, `{"customer":"globex"}`, `[]`, ``} {
@@ -129,13 +132,13 @@ func TestOneCustomersUseAndDays(t *testing.T) {
 	t.Parallel()
 	w, _ := shop(t)
 	w.subscribe(t, toPro)
-	got := decoded[controlplane.CustomerUse](t, w.must(t, 200, request{method: "GET", path: "/v1/customers/acme/use"}))
+	got := decoded[ctlsales.CustomerUse](t, w.must(t, 200, request{method: "GET", path: "/v1/customers/acme/use"}))
 	if got.ID != "acme" || len(got.Usage) == 0 || !strings.HasPrefix(got.Usage[0].Counter, "{t:acme}:t::") {
 		t.Fatalf("%+v", got)
 	}
 	w.must(t, 404, request{method: "GET", path: "/v1/customers/acm/use"})
 	days := "/v1/customers/acme/days?metric=calls&from=2026-07-01T00:00:00Z&to="
-	if got := decoded[controlplane.Page[controlplane.DayUse]](t, w.must(t, 200, request{method: "GET", path: days + "2026-08-01T00:00:00Z&timezone=Europe/Istanbul"})); got.Items == nil {
+	if got := decoded[api.Page[ctlsales.DayUse]](t, w.must(t, 200, request{method: "GET", path: days + "2026-08-01T00:00:00Z&timezone=Europe/Istanbul"})); got.Items == nil {
 		t.Fatal("no days are null, not []")
 	}
 	for path, status := range map[string]int{

@@ -8,14 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	ctlrules "github.com/sluice-platform/sluice/services/controlplane/internal/rules"
+
 	"github.com/sluice-platform/sluice/schemas/events/keys"
-	"github.com/sluice-platform/sluice/services/controlplane"
 )
 
-func createKey(t *testing.T, w world, body string) (controlplane.CreatedKey, string) {
+func createKey(t *testing.T, w world, body string) (ctlrules.CreatedKey, string) {
 	t.Helper()
 	got := w.must(t, 201, request{method: "POST", path: "/v1/keys", body: body})
-	var key controlplane.CreatedKey
+	var key ctlrules.CreatedKey
 	if err := json.Unmarshal(got.Body.Bytes(), &key); err != nil {
 		t.Fatal(err)
 	}

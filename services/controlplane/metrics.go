@@ -39,9 +39,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 // generated with it.
 func RegisterMetrics(reg prometheus.Registerer) { newMetrics(reg) }
 
-// observe counts an answer. Labels come from our own routes and a closed list
+// Observe counts an answer. Labels come from our own routes and a closed list
 // of methods: nothing that a caller sends can add a series.
-func (m *metrics) observe(routed *http.Request, method string, status int, took time.Duration) {
+func (m *metrics) Observe(routed *http.Request, method string, status int, took time.Duration) {
 	route := "none" // refused before routing, or a path that is none of ours
 	if routed != nil && routed.Pattern != "" && routed.Pattern != "/" {
 		_, route, _ = strings.Cut(routed.Pattern, " ")
@@ -54,3 +54,6 @@ func (m *metrics) observe(routed *http.Request, method string, status int, took 
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
 	m.latency.WithLabelValues(route, method).Observe(took.Seconds())
 }
+
+// Panicked counts a request that panicked.
+func (m *metrics) Panicked() { m.panics.Inc() }

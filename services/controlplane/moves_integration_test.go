@@ -9,9 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/sales"
+
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
-	"github.com/sluice-platform/sluice/services/controlplane"
 )
 
 // tenants subscribes n customers, c000 and so on, to version 1 of pro, and makes
@@ -29,9 +30,9 @@ func (w world) tenants(t *testing.T, n int) []string {
 	return ids
 }
 
-func (w world) move(t *testing.T, body string) controlplane.Moved {
+func (w world) move(t *testing.T, body string) sales.Moved {
 	t.Helper()
-	return decoded[controlplane.Moved](t, w.must(t, 200, request{method: "POST", path: "/v1/plans/pro/moves", body: body}))
+	return decoded[sales.Moved](t, w.must(t, 200, request{method: "POST", path: "/v1/plans/pro/moves", body: body}))
 }
 
 func (w world) onVersion(t *testing.T, version int) int {
@@ -56,7 +57,7 @@ func TestPreviewSaysAndWritesNothing(t *testing.T) {
 		t.Fatalf("previews %+v", got)
 	}
 	one := got.Customers[0]
-	i := slices.IndexFunc(one.Rules, func(c controlplane.RuleChange) bool { return strings.HasSuffix(c.ID, ":calls:month") })
+	i := slices.IndexFunc(one.Rules, func(c sales.RuleChange) bool { return strings.HasSuffix(c.ID, ":calls:month") })
 	if i < 0 || one.Customer != "c000" || *one.Rules[i].Before.Limit.Limit != 3100 || *one.Rules[i].After.Limit.Limit != 6200 ||
 		len(one.Overrides) != 1 || *one.Overrides[0].Before.Limit != 1600 || *one.Overrides[0].After.Limit != 3200 {
 		t.Errorf("previews %+v", one)

@@ -11,26 +11,25 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/history"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/rules"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/sales"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/store"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/webhooks"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluice-platform/sluice/libs/usagestore"
 	"github.com/sluice-platform/sluice/libs/webhook"
-	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
 // UsageReader answers what was decided. usagestore.Store is one.
-type UsageReader interface {
-	// Search returns a page, newest first; usagestore.ErrBadQuery for a cursor
-	// that is none.
-	Search(ctx context.Context, q usagestore.Query) (usagestore.Page, error)
-	// Get returns one event, or usagestore.ErrNotFound.
-	Get(ctx context.Context, id string) (usage.Event, error)
-	// Days sums charges by day and counter; usagestore.ErrBadQuery for a span
-	// that is none.
-	Days(ctx context.Context, q usagestore.DaysQuery) ([]usagestore.DaySum, error)
-}
+type UsageReader = history.UsageReader
+
+// Portal is what links to the customer portal are made of.
+type Portal = sales.Portal
 
 // Deps are what the room is handed. Pool and Usage are required.
 type Deps struct {
@@ -58,15 +57,12 @@ type Deps struct {
 
 // Service is the control plane.
 type Service struct {
-	cfg     Config
-	deps    Deps
-	tokens  tokenTable
-	store   *store
-	answers *answers
-	metrics *metrics
-	mux     *http.ServeMux
-	addr    atomic.Pointer[net.TCPAddr]
-	ready   atomic.Bool
+	cfg   Config
+	log   *slog.Logger
+	api   *api.API
+	sales *sales.Handlers
+	addr  atomic.Pointer[net.TCPAddr]
+	ready atomic.Bool
 }
 
 // New checks the configuration and builds the API; it starts nothing and
@@ -85,22 +81,40 @@ func New(cfg Config, deps Deps) (*Service, error) {
 			return nil, fmt.Errorf("controlplane: %w", err)
 		}
 	}
-	tokens, err := newTokenTable(cfg.Tokens)
+	tokens, err := apiTokens(cfg.Tokens)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane config: %w", err)
 	}
-	s := &Service{
-		cfg: cfg, deps: deps, tokens: tokens,
-		store:   &store{pool: deps.Pool, now: deps.Now},
-		answers: &answers{redis: deps.Redis, prefix: deps.KeyPrefix},
-		metrics: newMetrics(deps.Registerer),
-		mux:     http.NewServeMux(),
-	}
-	if err := s.routes(); err != nil {
+	a := api.New(api.Config{
+		Title: apiTitle, Version: APIVersion, About: apiAbout,
+		Tokens: tokens, RequestTimeout: cfg.RequestTimeout,
+		Observer: newMetrics(deps.Registerer), Log: deps.Log, Now: deps.Now,
+	})
+	all := newHandlers(cfg, deps)
+	register(a, all)
+	if err := a.Publish(); err != nil {
 		return nil, fmt.Errorf("build API: %w", err)
 	}
-	return s, nil
+	return &Service{cfg: cfg, log: deps.Log, api: a, sales: all.sales}, nil
 }
+
+func newHandlers(cfg Config, deps Deps) handlers {
+	rows := &store.Store{Pool: deps.Pool, Now: deps.Now}
+	reader := history.Reader{UsageReader: deps.Usage, Log: deps.Log}
+	bounds := api.TimeBounds{MaxClockSkew: cfg.MaxClockSkew, MaxAhead: cfg.MaxAhead, Now: deps.Now}
+	return handlers{
+		rules: rules.New(rows, bounds),
+		sales: sales.New(sales.Deps{
+			Store: rows, Usage: reader, Redis: deps.Redis, KeyPrefix: deps.KeyPrefix, Portal: deps.Portal,
+			Bounds: bounds, RequestTimeout: cfg.RequestTimeout, Log: deps.Log,
+		}),
+		webhooks: webhooks.New(rows, deps.Webhooks, cfg.RequestTimeout),
+		history:  history.New(rows, reader),
+	}
+}
+
+// ServeHTTP answers a request.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.api.ServeHTTP(w, r) }
 
 func (d Deps) withDefaults() Deps {
 	if d.Log == nil {
@@ -123,18 +137,18 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	s.addr.Store(listener.Addr().(*net.TCPAddr))
 	if len(s.cfg.Tokens) == 0 {
-		s.deps.Log.WarnContext(ctx, "no tokens are configured: every call will be refused")
+		s.log.WarnContext(ctx, "no tokens are configured: every call will be refused")
 	}
 	server := s.newServer()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	settling, settle := context.WithCancel(ctx)
 	var settler sync.WaitGroup
-	settler.Go(func() { s.settleDue(settling) })
+	settler.Go(func() { s.sales.RunScheduler(settling) })
 	defer settler.Wait()
 	defer settle()
 	s.ready.Store(true)
-	s.deps.Log.InfoContext(ctx, "control plane serves", "address", listener.Addr().String())
+	s.log.InfoContext(ctx, "control plane serves", "address", listener.Addr().String())
 	select {
 	case err := <-failed:
 		s.ready.Store(false)
@@ -169,3 +183,21 @@ func (s *Service) Ready() error {
 
 // Addr is where the API listens, nil before Run does; for port 0.
 func (s *Service) Addr() *net.TCPAddr { return s.addr.Load() }
+
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+func (s *Service) newServer() *http.Server {
+	return &http.Server{
+		Handler:           s.api,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      readTimeout + s.cfg.RequestTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -71,12 +73,12 @@ const toPro = `{"customer":"acme","plan":"pro"}`
 
 func (w world) rules(t *testing.T) []rules.Rule {
 	t.Helper()
-	return decoded[controlplane.Page[rules.Rule]](t, w.must(t, 200, request{method: "GET", path: "/v1/rules?tenant=acme"})).Items
+	return decoded[api.Page[rules.Rule]](t, w.must(t, 200, request{method: "GET", path: "/v1/rules?tenant=acme"})).Items
 }
 
 func (w world) overrides(t *testing.T) []overrides.Override {
 	t.Helper()
-	return decoded[controlplane.Page[overrides.Override]](t, w.must(t, 200, request{method: "GET", path: "/v1/overrides?tenant=acme"})).Items
+	return decoded[api.Page[overrides.Override]](t, w.must(t, 200, request{method: "GET", path: "/v1/overrides?tenant=acme"})).Items
 }
 
 // limits are the quota and what of it an override grants, 0 without.
@@ -140,7 +142,7 @@ func TestSubscribingWritesRulesThatAreItsOwn(t *testing.T) {
 	// They are read-only, whoever asks, and so is the prorated quota.
 	for _, path := range []string{"/v1/rules/" + found[1].ID, "/v1/overrides/tenant:acme:calls:month"} {
 		shown := w.must(t, 200, request{method: "GET", path: path})
-		for _, p := range []controlplane.Problem{
+		for _, p := range []api.Problem{
 			w.put(t, 409, path, shown.Header().Get("ETag"), shown.Body.String()).problem(t), w.delete(t, 409, path, "*").problem(t),
 		} {
 			if !strings.Contains(p.Detail, s.ID) || !strings.Contains(p.Detail, "plan pro, version 1") {

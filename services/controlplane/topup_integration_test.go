@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/sales"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
@@ -115,7 +118,7 @@ func (s *till) holds(t *testing.T, topUps int, units int64) {
 	s.holdMirror(t, "grants_v1", grants.Topic)
 }
 
-func (s *till) wallet(t *testing.T) (w controlplane.Wallet) {
+func (s *till) wallet(t *testing.T) (w sales.Wallet) {
 	t.Helper()
 	got := s.must(t, 200, request{method: "GET", path: strings.TrimSuffix(topUpPath, "/topups")})
 	if err := json.Unmarshal(got.Body.Bytes(), &w); err != nil {
@@ -128,7 +131,7 @@ func TestTopUpIsGrantedOnce(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
 	first := s.topUp(t, 201, "order-1", `{"amount":5,"note":"order 1","priority":2}`)
-	var made controlplane.TopUp
+	var made sales.TopUp
 	if err := json.Unmarshal(first.Body.Bytes(), &made); err != nil || made.Amount != 5 || made.Balance != 5 || made.Metric != "reports" {
 		t.Fatalf("%s, %v", first.Body, err)
 	}
@@ -285,7 +288,7 @@ func TestWalletsAreListedAndTheirLedgerPaged(t *testing.T) {
 	var seen []int64
 	next := ""
 	for {
-		var page controlplane.Page[controlplane.LedgerEntry]
+		var page api.Page[sales.LedgerEntry]
 		got := s.must(t, 200, request{method: "GET", path: "/v1/customers/acme/wallets/reports/ledger?limit=2" + next})
 		if err := json.Unmarshal(got.Body.Bytes(), &page); err != nil {
 			t.Fatal(err)
@@ -307,7 +310,7 @@ func TestWalletsAreListedAndTheirLedgerPaged(t *testing.T) {
 	more := topUpWith("k", `{"amount":1}`)
 	more.path = strings.Replace(topUpPath, "reports", "alerts", 1)
 	s.must(t, 201, more)
-	var page controlplane.Page[controlplane.Wallet]
+	var page api.Page[sales.Wallet]
 	got := s.must(t, 200, request{method: "GET", path: "/v1/customers/acme/wallets?limit=1"})
 	if err := json.Unmarshal(got.Body.Bytes(), &page); err != nil || len(page.Items) != 1 || page.Items[0].Metric != "alerts" || page.Next == "" {
 		t.Fatalf("%s", got.Body)
@@ -324,13 +327,13 @@ func TestAGrantsLifeIsCountedHere(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 7, 16, 12, 0, 0, 0, time.UTC)
 	s := newTillAt(t, func() time.Time { return now })
-	made := decoded[controlplane.TopUp](t, s.topUp(t, 201, "k", `{"amount":5,"expiresIn":"720h"}`))
+	made := decoded[sales.TopUp](t, s.topUp(t, 201, "k", `{"amount":5,"expiresIn":"720h"}`))
 	if made.ExpiresAt == nil || !made.ExpiresAt.Equal(now.Add(720*time.Hour)) {
 		t.Fatalf("made %+v", made)
 	}
 	now = now.Add(time.Minute)
 	s.forget(t)
-	if again := decoded[controlplane.TopUp](t, s.topUp(t, 201, "k", `{"amount":5,"expiresIn":"720h"}`)); again.ID != made.ID {
+	if again := decoded[sales.TopUp](t, s.topUp(t, 201, "k", `{"amount":5,"expiresIn":"720h"}`)); again.ID != made.ID {
 		t.Errorf("a repetition made %+v, after %+v", again, made)
 	}
 	s.topUp(t, 422, "k", `{"amount":5,"expiresIn":"721h"}`)

@@ -15,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/webhooks"
+
 	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/webhook"
 	"github.com/sluice-platform/sluice/schemas/events/quotaevents"
@@ -37,10 +40,10 @@ func webhookWorld(t *testing.T) (world, *bytes.Buffer) {
 }
 
 // created creates a webhook and returns it with its secret.
-func (w world) created(t *testing.T, url string) controlplane.CreatedWebhook {
+func (w world) created(t *testing.T, url string) webhooks.CreatedWebhook {
 	t.Helper()
 	got := w.must(t, 201, request{method: "POST", path: "/v1/webhooks", body: fmt.Sprintf(`{"url":%q,"description":"test"}`, url)})
-	var c controlplane.CreatedWebhook
+	var c webhooks.CreatedWebhook
 	if err := json.Unmarshal(got.Body.Bytes(), &c); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +68,7 @@ func TestWebhookLifeShowsItsSecretOnce(t *testing.T) {
 	}
 	list := w.must(t, 200, request{method: "GET", path: "/v1/webhooks"})
 	rotated := w.must(t, 200, request{method: "POST", path: path + "/secret"})
-	var second controlplane.RotatedSecret
+	var second webhooks.RotatedSecret
 	if err := json.Unmarshal(rotated.Body.Bytes(), &second); err != nil || second.Secret == c.Secret || !strings.HasPrefix(second.Secret, "whsec_") {
 		t.Fatalf("rotated %s, %v", rotated.Body, err)
 	}
@@ -117,7 +120,7 @@ func newReceiver(t *testing.T, status int) *receiver {
 	return r
 }
 
-func (w world) test(t *testing.T, id string) (result controlplane.WebhookTest) {
+func (w world) test(t *testing.T, id string) (result webhooks.WebhookTest) {
 	t.Helper()
 	got := w.must(t, 200, request{method: "POST", path: "/v1/webhooks/" + id + "/test"})
 	if err := json.Unmarshal(got.Body.Bytes(), &result); err != nil {
@@ -160,7 +163,7 @@ func TestExchangedSecretsSignTogetherAndThenOneAlone(t *testing.T) {
 	r := newReceiver(t, 200)
 	c := w.created(t, r.URL)
 	rotate := func(keep int) string {
-		var s controlplane.RotatedSecret
+		var s webhooks.RotatedSecret
 		got := w.must(t, 200, request{method: "POST", path: fmt.Sprintf("/v1/webhooks/%s/secret?keepHours=%d", c.ID, keep)})
 		if err := json.Unmarshal(got.Body.Bytes(), &s); err != nil {
 			t.Fatal(err)
@@ -199,7 +202,7 @@ func TestDeliveriesAreListedAndRedelivered(t *testing.T) {
 	}
 	var seen []string
 	for next := path + "/deliveries?limit=2&state=dead"; next != ""; {
-		var page controlplane.Page[controlplane.WebhookDelivery]
+		var page api.Page[webhooks.WebhookDelivery]
 		if err := json.Unmarshal(w.must(t, 200, request{method: "GET", path: next}).Body.Bytes(), &page); err != nil {
 			t.Fatal(err)
 		}

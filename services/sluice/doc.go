@@ -18,4 +18,4 @@
 // Fed by the command line and package config; feeds the rooms.
 package sluice
 
-//go:generate go run ./reference/generate ../../docs/reference
+//go:generate go run ./reference ../../docs/reference

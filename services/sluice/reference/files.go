@@ -1,4 +1,4 @@
-package reference
+package main
 
 // Files are the documents by their names in docs/reference.
 func Files() (map[string][]byte, error) {
