@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/restore/restoretest"
 	"github.com/sluice-platform/sluice/libs/period"
 )
 
@@ -82,9 +83,7 @@ func (b *bench) on(client redis.UniversalClient, books int) *bench {
 
 func (b *bench) declareWhole() {
 	b.t.Helper()
-	if err := redisstore.DeclareWhole(b.t.Context(), b.client, prefix); err != nil {
-		b.t.Fatal(err)
-	}
+	restoretest.Whole(b.t, b.client, prefix)
 }
 
 func (b *bench) clock() time.Time {

@@ -41,7 +41,7 @@ func (b *Book) look(ctx context.Context, n name, attempt int64) (standing, error
 // lookKeys are the keys that the script reads.
 func (b *Book) lookKeys(n name) []string {
 	p := b.o.KeyPrefix
-	return []string{p + n.state(), p + n.attempt(), p + n.end(), p + n.records(), redisstore.MarkerKey(b.o.Client, p, n.state()), p + n.places()}
+	return []string{p + n.state(), p + n.attempt(), p + n.end(), p + n.records(), redisstore.EpochKey(b.o.Client, p, n.state()), p + n.places()}
 }
 
 // standingOf reads the script's answer.

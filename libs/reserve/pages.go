@@ -93,7 +93,7 @@ func (b *Book) readIndexes(ctx context.Context, keys []string, after Spot, n int
 		at := strconv.FormatInt(after.At, 10)
 		for i, key := range keys {
 			r, none := &reads[i], b.o.KeyPrefix+key+":none" // there is no such key
-			beside := []string{none, none, none, none, redisstore.MarkerKey(b.o.Client, b.o.KeyPrefix, key), b.o.KeyPrefix + key}
+			beside := []string{none, none, none, none, redisstore.EpochKey(b.o.Client, b.o.KeyPrefix, key), b.o.KeyPrefix + key}
 			r.before = look(ctx, pipe, beside, "")
 			r.with = pipe.ZRangeByScoreWithScores(ctx, b.o.KeyPrefix+key, &redis.ZRangeBy{Min: at, Max: at})
 			r.behind = pipe.ZRangeByScoreWithScores(ctx, b.o.KeyPrefix+key, &redis.ZRangeBy{Min: "(" + at, Max: "+inf", Count: int64(n)})

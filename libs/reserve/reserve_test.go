@@ -177,7 +177,7 @@ func TestDeniedLeavesNoTrace(t *testing.T) {
 	}
 	b.check("denied", w.counters, 0, 0)
 	for _, key := range b.server.Keys() {
-		if key != prefix+"marker" {
+		if key != prefix+"epoch" {
 			t.Errorf("key %s is left", key)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/restore"
 )
 
 // Kept is what is known of a reservation outside of the store.
@@ -30,7 +30,7 @@ type Kept struct {
 // due is swept, and taken out of the index once more. Those long ended are left
 // out.
 func Restore(ctx context.Context, client redis.UniversalClient, keyPrefix string, now time.Time, all []Kept) error {
-	var numbers []redisstore.Number
+	var numbers []restore.Number
 	var records []*Record
 	for i := range all {
 		k := &all[i]
@@ -43,10 +43,10 @@ func Restore(ctx context.Context, client redis.UniversalClient, keyPrefix string
 			continue
 		}
 		numbers = append(numbers,
-			redisstore.Number{Key: n.state(), N: k.Number, Expires: expires},
-			redisstore.Number{Key: n.attempt(), N: k.Attempt, Expires: expires})
+			restore.Number{Key: n.state(), N: k.Number, Expires: expires},
+			restore.Number{Key: n.attempt(), N: k.Attempt, Expires: expires})
 		if k.EndedAt != 0 {
-			numbers = append(numbers, redisstore.Number{Key: n.end(), N: k.EndedAt, Expires: expires})
+			numbers = append(numbers, restore.Number{Key: n.end(), N: k.EndedAt, Expires: expires})
 		}
 		r, err := decodeRecord(k.Record)
 		if len(k.Record) == 0 || err != nil || r.Tenant != k.Tenant || r.ID != k.ID || r.At != k.Attempt {
@@ -55,7 +55,7 @@ func Restore(ctx context.Context, client redis.UniversalClient, keyPrefix string
 		records = append(records, r)
 		numbers = append(numbers, k.followers(client, r, expires)...)
 	}
-	if err := redisstore.RaiseNumbers(ctx, client, keyPrefix, numbers); err != nil {
+	if err := restore.RaiseNumbers(ctx, client, keyPrefix, numbers); err != nil {
 		return fmt.Errorf("restore reservations: %w", err)
 	}
 	return restoreRecords(ctx, client, keyPrefix, records)
@@ -63,7 +63,7 @@ func Restore(ctx context.Context, client redis.UniversalClient, keyPrefix string
 
 // followers are the numbers of what follows the tenant's slot: an end is told
 // after they have followed.
-func (k *Kept) followers(client redis.UniversalClient, r *Record, expires time.Time) (all []redisstore.Number) {
+func (k *Kept) followers(client redis.UniversalClient, r *Record, expires time.Time) (all []restore.Number) {
 	number := int64(followerCharged)
 	if State(k.Number) > Reserved {
 		number = followerEnded
@@ -71,7 +71,7 @@ func (k *Kept) followers(client redis.UniversalClient, r *Record, expires time.T
 	_, followers := split(client, r)
 	for i := range followers {
 		if f := &followers[i]; !f.shadow || !slices.Contains(k.Uncharged, f.places[0]) {
-			all = append(all, redisstore.Number{Key: f.key, N: number, Expires: expires})
+			all = append(all, restore.Number{Key: f.key, N: number, Expires: expires})
 		}
 	}
 	return all

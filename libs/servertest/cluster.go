@@ -53,7 +53,7 @@ func (c *RedisCluster) start(t testing.TB) {
 	t.Helper()
 	node := StartRedisWith(t, devserver.RedisOptions{Args: []string{
 		"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-		"--cluster-port", strconv.Itoa(freePort(t)), "--repl-diskless-sync-delay", "0",
+		"--cluster-port", strconv.Itoa(freePort(t)), "--repl-diskless-sync-delay", "0", "--appendonly", "yes",
 	}})
 	client := redis.NewClient(&redis.Options{Addr: node.Addr()})
 	t.Cleanup(func() { _ = client.Close() })

@@ -33,14 +33,17 @@
 -- and refunded, of a prepaid one forfeited, too: what is found below them was
 -- lost, and is raised to them.
 --
--- ARGV[2] is there where quotas or steps are. The last of KEYS is their marker
--- then, RUN_ID:TOKEN of the process whose quotas are whole, and ARGV[2] the one
--- the caller knows, empty for none. Where this process has another run id, or
--- the caller knows another marker, decisions with these are answered RESTORE.
+-- ARGV[2] is there where quotas or steps are, else empty. The last of KEYS is
+-- their epoch then, RUN_ID:REPLID:TOKEN of the process whose quotas are whole, and
+-- ARGV[2] the one the caller has reported to, or before it has, the run id of the
+-- process that its connection leads to. Where the epoch is another, decisions with
+-- these are answered RESTORE. It is the caller who sends this only on connections
+-- to the process that ARGV[2] names; with a fourth argument (a proxy is in
+-- between) the process is asked for its run id as well, and * is any epoch of it.
 --
--- ARGV[3], where it is there, is a number to leave on a receipt, whose key is
--- the last of KEYS but one: the number and each decision's status, 2:110. It is
--- written with the charges, so that a caller whose answer was lost can ask.
+-- ARGV[3] is the call's number, 0 for none. The last of KEYS but the epoch is its
+-- idempotency record then: NUMBER:ANSWER, written with the charges. A call of the
+-- same number is answered with it, so that a caller whose answer was lost can ask.
 --
 -- The answer is now and, for each decision:
 --
@@ -72,36 +75,30 @@ local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local A = {parse('<' .. string.rep('d', #ARGV[1] / 8), ARGV[1])}
 
--- Whose run id this is, only the process itself can say at the instant of the
--- charge: what callers learned of it before may be of another one. A subscriber
--- to the channel of a run id is in the memory of that very process, and nowhere
--- else (the store's witness); where there is none, INFO says it, five times as dear.
-local whole = true
-if ARGV[2] then
-  local marker = call('MGET', KEYS[#KEYS])[1]
-  KEYS[#KEYS] = nil
-  whole = marker and #marker > 40 and (ARGV[2] == '' or ARGV[2] == marker)
-  if whole then
-    local id = string.sub(marker, 1, 40)
-    local witnesses = not inside and redis.pcall('PUBSUB', 'NUMSUB', 'sluice:run:' .. id)[2]
-    if not witnesses or witnesses == 0 then
-      local here = inside or redis.pcall('INFO', 'server')
-      whole = type(here) == 'string' and find(here, 'run_id:' .. id, 1, true)
-    end
-  end
-end
-local receipt
-if ARGV[3] then
-  receipt = KEYS[#KEYS]
-  KEYS[#KEYS] = nil
-end
-
 -- Read. kind[k] is what key k is, 0 where it holds something else; x, y, z and
 -- l its state, of a number z when it expires, in s, and of slidingWindow l the
 -- window. dirty[k] is x as it was before the first charge, false without one;
 -- ended[k] is y then. Tables are made at full length: one that grows is copied
 -- on its way.
 local held = call('MGET', unpack(KEYS))
+local whole, once = true, nil
+if ARGV[2] ~= '' then
+  local epoch = held[#KEYS]
+  held[#KEYS], KEYS[#KEYS] = nil, nil
+  whole = epoch and (ARGV[2] == epoch and #epoch > 40 or #ARGV[2] == 40 and string.sub(epoch, 1, 41) == ARGV[2] .. ':' or ARGV[2] == '*' and ARGV[4])
+  if whole and ARGV[4] then
+    local here = redis.pcall('INFO', 'server')
+    whole = type(here) == 'string' and find(here, 'run_id:' .. string.sub(epoch, 1, 40), 1, true)
+  end
+end
+if ARGV[3] ~= '0' then
+  once = KEYS[#KEYS]
+  local answered = held[#KEYS]
+  held[#KEYS], KEYS[#KEYS] = nil, nil
+  if answered and string.sub(answered, 1, #ARGV[3] + 1) == ARGV[3] .. ':' then
+    return string.sub(answered, #ARGV[3] + 2)
+  end
+end
 local kind, dirty, ended = {unpack(KEYS)}, {unpack(KEYS)}, {}
 local x, y, z, l = {unpack(KEYS)}, {unpack(KEYS)}, {unpack(KEYS)}, {unpack(KEYS)}
 local missing, n = {}, 0
@@ -177,7 +174,7 @@ end
 -- what stands. What takes nothing leaves no trace, not even of when it looked.
 -- lost[k] is a counter that denied: nothing charges it, so it is there that a
 -- key that lost its expiry gets it back.
-local out, o, p, lost, denied, statuses = {unpack(A)}, 2, #KEYS + 1, {}, false, {}
+local out, o, p, lost, denied = {unpack(A)}, 2, #KEYS + 1, {}, false
 out[1] = now
 while A[p + 1] do
   local length = A[p + 1]
@@ -429,7 +426,6 @@ while A[p + 1] do
     end
   end
   out[o] = status
-  statuses[#statuses + 1] = status
   if status > 1 then at = o + 1 end
   o, p = at, stop
 end
@@ -472,8 +468,8 @@ for k, key in ipairs(KEYS) do
   end
 end
 
-if receipt and wrote then
-  call('SET', receipt, ARGV[3] .. ':' .. table.concat(statuses), 'EX', '3600')
+local answer = pack('<' .. string.rep('d', o - 1), unpack(out, 1, o - 1))
+if once and wrote then
+  call('SET', once, ARGV[3] .. ':' .. answer, 'EX', '3600')
 end
-
-return pack('<' .. string.rep('d', o - 1), unpack(out, 1, o - 1))
+return answer

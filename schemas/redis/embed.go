@@ -12,28 +12,19 @@ var decideLua string
 // struct.lua, which it needs where a server has no struct of its own.
 var Decide = structLua + decideLua
 
-//go:embed process.lua
-var processLua string
+//go:embed identity.lua
+var identityLua string
 
-//go:embed marker.lua
-var markerLua string
+//go:embed epoch.lua
+var epochLua string
 
-//go:embed lineage.lua
-var lineageLua string
+//go:embed heartbeat.lua
+var heartbeatLua string
 
-//go:embed attend.lua
-var attendLua string
-
-// Floors is the text of floors.lua, which raises quotas to what is known of them.
+// Raise is the text of raise.lua, which raises quotas to what is known of them.
 //
-//go:embed floors.lua
-var Floors string
-
-// TakeOut is the text of takeout.lua, which takes out of a quota, in a restore, what
-// lost calls had charged.
-//
-//go:embed takeout.lua
-var TakeOut string
+//go:embed raise.lua
+var Raise string
 
 //go:embed forfeit.lua
 var forfeitLua string
@@ -47,16 +38,13 @@ var reservationLua string
 //go:embed place.lua
 var Place string
 
-// Marker is the text of marker.lua, by which markers are looked at and set, and
-// Lineage that of lineage.lua, which also tells whose data they are beside, Attend
-// of attend.lua, by which gateways say that they are there, Forfeit of forfeit.lua,
-// which ends a grant of a wallet, Reservation of reservation.lua, which tells how
-// one stands. They begin by telling which process runs them.
+// Scripts that begin by telling which process runs them. Identity does nothing
+// else; Epoch looks at epochs and sets them; by Heartbeat gateways say that they are
+// there; Forfeit ends a grant of a wallet; Reservation tells how one stands.
 var (
-	Marker  = processLua + markerLua
-	Lineage = processLua + "local function marker()\n" + markerLua + "end\n" + lineageLua
-	Attend  = processLua + attendLua
-	Forfeit = processLua + forfeitLua
-
-	Reservation = processLua + reservationLua
+	Identity    = identityLua + "return process\n"
+	Epoch       = identityLua + epochLua
+	Heartbeat   = identityLua + heartbeatLua
+	Forfeit     = identityLua + forfeitLua
+	Reservation = identityLua + reservationLua
 )

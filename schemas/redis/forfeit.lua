@@ -2,7 +2,7 @@
 -- found here, in the step that charges it, so that no unit is both used and
 -- forfeited. Numbers are decimal text, as quotas are.
 --
--- KEYS    the wallet's consumed, refunded and forfeited, and the marker
+-- KEYS    the wallet's consumed, refunded and forfeited, and the epoch
 -- ARGV    1 expires, 2 deadline   µs of this clock
 --         3 consumed, 4 refunded  what is known of them, at the least
 --         5 forfeited             by all grants that have ended
@@ -27,7 +27,7 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local A, x = {}, {}
 for i, text in ipairs(ARGV) do A[i] = tonumber(text) end
-local marker = redis.call('GET', KEYS[4]) or ''
+local epoch = redis.call('GET', KEYS[4]) or ''
 KEYS[4] = nil
 for k, text in ipairs(redis.call('MGET', unpack(KEYS))) do
   if text then
@@ -46,7 +46,7 @@ local function within(n, most)
 end
 
 local status, units = 0, 0
-if here == '' or string.sub(marker, 1, 41) ~= here .. ':' or x[1] < A[3] or x[2] < A[4] or x[3] < A[5] then
+if here == '' or string.sub(epoch, 1, #here + 1) ~= here .. ':' or x[1] < A[3] or x[2] < A[4] or x[3] < A[5] then
   status = 4
 elseif x[3] > A[5] then
   status, units = 1, x[3] - A[5]

@@ -2,7 +2,7 @@
 -- they are together at one instant.
 --
 -- KEYS    its state, the attempt that was charged, when it ended, the records of
---         its attempts, the marker of the tenant's quotas, and the tenant's places
+--         its attempts, the epoch of the tenant's quotas, and the tenant's places
 -- ARGV    the attempt whose record is asked for, empty for the one charged
 --
 -- The answer is whether the quotas are whole here (what was lost may be missing
@@ -11,14 +11,14 @@
 -- counted in µs of this clock.
 
 local clock = redis.call('TIME')
-local marker = redis.call('GET', KEYS[5]) or ''
+local epoch = redis.call('GET', KEYS[5]) or ''
 local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local attempt = ARGV[1]
 if attempt == '' then attempt = held[2] or '' end
 local now = string.format('%d', clock[1] * 1000000 + clock[2])
 local records = redis.call('HMGET', KEYS[4], attempt, 'told')
 return {
-  here ~= '' and string.sub(marker, 1, 41) == here .. ':' and '1' or '0',
+  here ~= '' and string.sub(epoch, 1, #here + 1) == here .. ':' and '1' or '0',
   now,
   held[1] or '0', held[2] or '0', held[3] or '0',
   records[1] or '', tostring(redis.call('HLEN', KEYS[4])), records[2] or '',

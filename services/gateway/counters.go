@@ -34,8 +34,8 @@ type counters struct {
 	book atomic.Pointer[reserve.Book]
 }
 
-// handIn brings back what this gateway knows of reservations.
-func (c *counters) handIn(ctx context.Context) error {
+// report brings back what this gateway knows of reservations.
+func (c *counters) report(ctx context.Context) error {
 	if book := c.book.Load(); book != nil {
 		return book.HandIn(ctx)
 	}
@@ -54,7 +54,7 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 	var err error
 	if c.store, err = redisstore.New(deps.Redis, redisstore.Options{
 		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout,
-		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, HandIn: c.handIn, Name: id, Now: deps.Now,
+		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, Report: c.report, Name: id, Now: deps.Now,
 	}); err != nil {
 		return nil, fmt.Errorf("counter store: %w", err)
 	}
@@ -126,14 +126,14 @@ func registerStore(reg prometheus.Registerer, store *redisstore.Store) error {
 			return 0
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "sluice_store_receipts_asked",
-			Help: "Calls whose answer was lost and whose receipt is still to be read: what they charged of quotas is not given back yet.",
+			Name: "sluice_store_answers_asked",
+			Help: "Calls whose answer was lost and is asked for again: what they charged of quotas is not given back yet.",
 		}, func() float64 { return float64(stats().Asking) }),
 		counter("sluice_store_restoring_total", "Decisions with quotas that were not made, because the quotas were being restored.", func() uint64 { return stats().Restoring }),
 		counter("sluice_store_late_total", "Calls to the counter store that were not answered within gateway.store.budget.", func() uint64 { return stats().Left }),
 		counter("sluice_store_undone_total", "Charges given back: their answer came too late, or another slot denied.", func() uint64 { return stats().Undone }),
 		counter("sluice_store_lost_total", "Calls to the counter store that were sent and never answered.", func() uint64 { return stats().Lost }),
-		counter("sluice_store_unknown_total", "Calls of those that charged quotas and of which no receipt could be had, or none was left after a restore: by itself the gateway does not know whether they were charged; the restore finds out (sluice_keeper_lost_units_total).", func() uint64 { return stats().Unknown }),
+		counter("sluice_store_unknown_total", "Decisions of those calls that charged quotas and of which nobody knows whether they were charged, because Redis lost their answer as well: a counter may be too high by them. sluice reconcile --repair finds the units.", func() uint64 { return stats().Unknown }),
 	} {
 		errs = append(errs, reg.Register(c))
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/restore/restoretest"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events"
@@ -212,7 +213,7 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	}
 	redisstore.Configure(options, cfg.Store.Timeout)
 	client := redis.NewUniversalClient(options)
-	stopKeeping := keepWhole(d.t, client, keyPrefix)
+	stopKeeping := restoretest.Keep(d.t, client, keyPrefix)
 	cfg.Cache.KeyPrefix = keyPrefix + "cache:"
 	caching := &redis.UniversalOptions{Addrs: []string{redisAddr}}
 	cache.ConfigureRedis(caching, time.Second)
@@ -237,48 +238,6 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	})
 	servertest.Eventually(d.t, patience, "the port", func() bool { return s.Addr() != "" })
 	return &running{Service: s, base: "http://" + s.Addr(), stop: stop}
-}
-
-// keepWhole does what a keeper does that has nothing to bring back, at start and
-// after each loss, until it is stopped.
-func keepWhole(t testing.TB, client redis.UniversalClient, keyPrefix string) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	looked, ended := make(chan struct{}), make(chan struct{})
-	go func() { // owned by stop, which waits for it
-		defer close(ended)
-		ticker := time.NewTicker(100 * time.Millisecond)
-		defer ticker.Stop()
-		r := redisstore.NewRestorer(client, keyPrefix)
-		watch := r.Watch()
-		for first := true; ctx.Err() == nil; first = false {
-			declareWhole(ctx, r, watch, first)
-			if first {
-				close(looked)
-			}
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-			}
-		}
-	}()
-	<-looked
-	return func() { cancel(); <-ended }
-}
-
-// declareWhole says of what is not whole that nothing is to be brought back.
-// Where Redis is away, the next look does it.
-func declareWhole(ctx context.Context, r *redisstore.Restorer, watch *redisstore.Watch, every bool) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	all, err := watch.Look(ctx, every || !watch.AtRest())
-	for _, p := range all {
-		if err == nil && !p.Whole {
-			if p, err = r.Begin(ctx, p); err == nil {
-				err = r.Seal(ctx, p)
-			}
-		}
-	}
 }
 
 func (d *deployment) runReady(id, redisAddr, keyPrefix string, edit func(*Config)) *running {

@@ -3,13 +3,7 @@
 package gateway
 
 import (
-	"context"
-	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,30 +119,11 @@ func underSentinel(t testing.TB, d *deployment, id string) (f *faulty, replica *
 	t.Helper()
 	f = &faulty{server: servertest.StartRedisWith(t, devserver.RedisOptions{Args: []string{"--repl-diskless-sync-delay", "0"}})}
 	replica = servertest.StartRedisWith(t, devserver.RedisOptions{Args: []string{"--replicaof", "127.0.0.1 " + strconv.Itoa(f.server.Port())}})
-	sentinel = startSentinel(t, f.server.Port())
-	d.redis = func(o *redis.UniversalOptions) { o.Addrs, o.MasterName = []string{sentinel}, "counters" }
+	sentinel = servertest.StartSentinel(t, f.server.Port())
+	d.redis = func(o *redis.UniversalOptions) { o.Addrs, o.MasterName = []string{sentinel}, servertest.SentinelMaster }
 	defer func() { d.redis = nil }()
 	f.gate = d.runReady(id, "", "", func(c *Config) { c.Store = DefaultConfig().Store; c.Store.KeyPrefix = "" })
 	return f, replica, sentinel
-}
-
-// startSentinel watches the master and returns its address.
-func startSentinel(t testing.TB, masterPort int) string {
-	t.Helper()
-	port := freePort(t)
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor counters 127.0.0.1 %d 1\nsentinel down-after-milliseconds counters 1000\nsentinel failover-timeout counters 5000\n", port, masterPort)
-	must(t, os.WriteFile(file, []byte(text), 0o600))
-	// It outlives the test's context on purpose: the cleanup below ends it.
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "redis-server", file, "--sentinel")
-	must(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
-		_ = cmd.Wait()         // killed: the error says so
-	})
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	servertest.Eventually(t, patience, "Sentinel to answer", func() bool { return devserver.PingRedis(t.Context(), addr) == nil })
-	return addr
 }
 
 func freePort(t testing.TB) int {
@@ -162,7 +137,7 @@ func replicas(t testing.TB, sentinel string) int {
 	t.Helper()
 	client := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
 	defer client.Close()
-	all, err := client.Replicas(t.Context(), "counters").Result()
+	all, err := client.Replicas(t.Context(), servertest.SentinelMaster).Result()
 	must(t, err)
 	return len(all)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/restore/restoretest"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/stream"
@@ -26,9 +27,7 @@ func TestReservationsAreHandedIn(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	whole := func() {
 		t.Helper()
-		if err := redisstore.DeclareWhole(t.Context(), client, "p:"); err != nil {
-			t.Fatal(err)
-		}
+		restoretest.Whole(t, client, "p:")
 	}
 	whole()
 	cfg := DefaultConfig()

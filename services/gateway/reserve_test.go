@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/restore/restoretest"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
@@ -47,9 +48,7 @@ func newReservingOf(t *testing.T, gates, maxOpen int) *reserving {
 	redisstore.Configure(o, patient)
 	r.client = redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = r.client.Close() })
-	if err := redisstore.DeclareWhole(t.Context(), r.client, ""); err != nil {
-		t.Fatal(err)
-	}
+	restoretest.Whole(t, r.client, "")
 	for range gates {
 		store, err := redisstore.New(r.client, redisstore.Options{Budget: patient, Now: r.clock})
 		if err != nil {

@@ -10,10 +10,10 @@
 // checkpointEvery it raises the rows of the counters that were touched
 // (GREATEST), and only then commits the offsets it had read before.
 //
-// A restorer looks after the marker beside the counters in Redis. Where it does
-// not say that the quotas are whole, or is a copy that its process got as a
-// replica, it brings them up to the maxima that checkpoints, usage.v1 and the
-// gateways know of, and says so then (docs/adr/0015-restore-marker.md).
+// A restorer (internal/restore) watches the epoch beside the counters in Redis.
+// Where it is not that of this process and its data, the restorer brings the quotas
+// up to the maxima that checkpoints, usage.v1 and the gateways know of, and seals a
+// new epoch (docs/adr/0015-restore-epoch.md).
 //
 // A threshold that a charge shows to be reached is announced at once, as a row
 // and an outbox row in one transaction (internal/threshold,

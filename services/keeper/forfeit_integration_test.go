@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/restore/restoretest"
 	"github.com/sluice-platform/sluice/libs/migrate"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/servertest"
@@ -54,9 +55,7 @@ func newPurse(t *testing.T) *purse {
 // whole says of the Redis that nothing is to be restored.
 func (p *purse) whole() {
 	p.t.Helper()
-	if err := redisstore.DeclareWhole(p.t.Context(), p.redis, p.prefix); err != nil {
-		p.t.Fatal(err)
-	}
+	restoretest.Whole(p.t, p.redis, p.prefix)
 }
 
 // lose loses all that Redis keeps of this test, its marker too.

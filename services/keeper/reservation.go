@@ -66,8 +66,8 @@ WHERE (tenant, id) > ($1, $2) AND (ended_at = 0 OR ended_at > $3) ORDER BY tenan
 
 // bringBackReservations brings back what rows and events that are not
 // checkpointed yet know of reservations, a page at a time.
-func (r *restorer) bringBackReservations(ctx context.Context, fresh []reserve.Kept) error {
-	if err := reserve.Restore(ctx, r.deps.Redis, r.deps.KeyPrefix, r.deps.Now(), fresh); err != nil {
+func (s *Service) bringBackReservations(ctx context.Context, fresh []reserve.Kept) error {
+	if err := reserve.Restore(ctx, s.deps.Redis, s.deps.KeyPrefix, s.deps.Now(), fresh); err != nil {
 		return err
 	}
 	newer := make(map[reservationKey]reserve.Kept, len(fresh))
@@ -75,7 +75,7 @@ func (r *restorer) bringBackReservations(ctx context.Context, fresh []reserve.Ke
 		newer[reservationKey{k.Tenant, k.ID}] = k
 	}
 	for after := (reservationKey{}); ; {
-		rows, err := r.deps.Pool.Query(ctx, reservationsSQL, after.tenant, after.id, r.deps.Now().Add(-24*time.Hour).UnixMicro(), floorsAtOnce)
+		rows, err := s.deps.Pool.Query(ctx, reservationsSQL, after.tenant, after.id, s.deps.Now().Add(-24*time.Hour).UnixMicro(), rowsPerTransaction)
 		if err != nil {
 			return fmt.Errorf("read reservations: %w", err)
 		}
@@ -102,7 +102,7 @@ func (r *restorer) bringBackReservations(ctx context.Context, fresh []reserve.Ke
 				page[i] = further(page[i], k)
 			}
 		}
-		if err := reserve.Restore(ctx, r.deps.Redis, r.deps.KeyPrefix, r.deps.Now(), page); err != nil {
+		if err := reserve.Restore(ctx, s.deps.Redis, s.deps.KeyPrefix, s.deps.Now(), page); err != nil {
 			return err
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/reserve"
@@ -34,7 +32,7 @@ func (l *loss) booking(name string, ships bool) *booking {
 	var err error
 	b.Store, err = redisstore.New(client, redisstore.Options{
 		KeyPrefix: l.prefix, Name: name, Budget: time.Second, CallTimeout: 2 * time.Second,
-		HandIn: func(ctx context.Context) error { return b.book.HandIn(ctx) },
+		Report: func(ctx context.Context) error { return b.book.HandIn(ctx) },
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -102,9 +100,9 @@ func (l *loss) used() int64 {
 // lose loses everything, and waits until it is brought back.
 func (l *loss) lose(s *Service) {
 	l.t.Helper()
-	before := testutil.ToFloat64(s.metrics.restores)
+	before := l.restores(s)
 	l.flush()
-	servertest.Eventually(l.t, patience, "the restore", func() bool { return testutil.ToFloat64(s.metrics.restores) > before })
+	servertest.Eventually(l.t, patience, "the restore", func() bool { return l.restores(s) > before })
 }
 
 // Reservations survive the loss of Redis, open and ended ones: by events, by

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -22,7 +20,7 @@ func TestUnitsSurviveADetourOfRedis(t *testing.T) {
 	one, other := l.newKeeper(100*time.Millisecond), l.newKeeper(100*time.Millisecond)
 	stops := []func(){l.start(one), l.start(other)}
 	restores := func() float64 {
-		return testutil.ToFloat64(one.metrics.restores) + testutil.ToFloat64(other.metrics.restores)
+		return l.restores(one) + l.restores(other)
 	}
 	ships, offline := l.gateway("ships", true), l.gateway("offline", false)
 	used := func(name string, tenant int) int64 {
@@ -54,7 +52,7 @@ func TestUnitsSurviveADetourOfRedis(t *testing.T) {
 	})
 	later := l.newKeeper(100 * time.Millisecond)
 	l.start(later)
-	servertest.Eventually(t, patience, "the restore", func() bool { return testutil.ToFloat64(later.metrics.restores) > 0 })
+	servertest.Eventually(t, patience, "the restore", func() bool { return l.restores(later) > 0 })
 	if one, two := used("fresh-3", 1), used("fresh-4", 2); one != 42 || two != 8 {
 		t.Fatalf("%d and %d consumed, want 42 and 8", one, two)
 	}

@@ -10,12 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/restore"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -86,6 +87,24 @@ func (g *gateway) charge(c limit.Counter) (bool, limit.State) {
 	return d.Allowed, st
 }
 
+// metric reads one of a keeper's own.
+func (l *loss) metric(s *Service, name string) float64 {
+	l.t.Helper()
+	found, err := s.deps.Registerer.(*prometheus.Registry).Gather()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue() + f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	l.t.Fatalf("no metric %s", name)
+	return 0
+}
+
+func (l *loss) restores(s *Service) float64 { return l.metric(s, "sluice_keeper_restores_total") }
+
 func (l *loss) flush() {
 	l.t.Helper()
 	if err := l.redis.FlushAll(l.t.Context()).Err(); err != nil {
@@ -130,14 +149,14 @@ func TestUsedUnitsSurviveEachLoss(t *testing.T) {
 		func() { l.server.Kill(); l.restart() },
 		func() { // a second flush in the middle of a restore
 			l.flush()
-			servertest.Eventually(t, patience, "a restore to begin", func() bool { return l.redis.Exists(t.Context(), l.prefix+"marker").Val() == 1 })
+			servertest.Eventually(t, patience, "a restore to begin", func() bool { return l.redis.Exists(t.Context(), l.prefix+"epoch").Val() == 1 })
 			l.flush()
 		},
 	}
 	for i, lose := range losses {
-		before := testutil.ToFloat64(s.metrics.restores)
+		before := l.restores(s)
 		lose()
-		servertest.Eventually(t, patience, "the restore", func() bool { return testutil.ToFloat64(s.metrics.restores) > before })
+		servertest.Eventually(t, patience, "the restore", func() bool { return l.restores(s) > before })
 		fresh(i)
 	}
 	// What only the offline gateway knew is in Redis, and in events of others.
@@ -169,11 +188,11 @@ func TestNothingIsWholeWhileCheckpointsCannotBeRead(t *testing.T) {
 	s := l.newKeeper(time.Hour)
 	l.start(s)
 	g := l.gateway("gw", true)
-	servertest.Eventually(t, patience, "attempts to fail", func() bool { return testutil.ToFloat64(s.metrics.restoreFailures) > 0 })
+	servertest.Eventually(t, patience, "attempts to fail", func() bool { return l.metric(s, "sluice_keeper_restore_failures_total") > 0 })
 	if _, err := g.Decide(t.Context(), []limit.Counter{monthly(1, 10)}); !errors.Is(err, limit.ErrRestoring) {
 		t.Fatalf("error %v, want ErrRestoring", err)
 	}
-	if n := testutil.ToFloat64(s.metrics.restoring); n != 1 {
+	if n := l.metric(s, "sluice_keeper_restoring"); n != 1 {
 		t.Errorf("sluice_keeper_restoring %v", n)
 	}
 	if err := l.proxy.Start(); err != nil {
@@ -193,9 +212,9 @@ func TestRestoresFromAnyNumberOfCallers(t *testing.T) {
 	for range 30 {
 		g.charge(monthly(1, 100))
 	}
-	one := l.newKeeper(time.Hour)
+	one := l.newKeeper(time.Hour).restore
 	for range 6 {
-		if _, err := one.restore.raise(t.Context()); err != nil {
+		if err := one.Steps()[stepRaise](t.Context(), restore.Process{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,10 +235,9 @@ func TestKillAtEachStepOfARestore(t *testing.T) {
 	for range 7 {
 		g.charge(monthly(1, 10))
 	}
-	for steps := range 5 {
+	for steps := range 4 {
 		l.flush()
-		dead := l.newKeeper(time.Hour).restore
-		l.lastSteps(dead, steps)
+		l.lastSteps(l.newKeeper(time.Hour), steps)
 		c := monthly(1, 10)
 		c.Cost = 0
 		if _, st := l.gateway(fmt.Sprintf("fresh-%d", steps), true).charge(c); st.Consumed != 7 {
@@ -228,43 +246,27 @@ func TestKillAtEachStepOfARestore(t *testing.T) {
 	}
 }
 
+// stepRaise is the place of that step in restore.Restorer.Steps.
+const stepRaise = 1
+
 // lastSteps are those that a keeper does before it dies, beside one that lives.
-func (l *loss) lastSteps(r *restorer, steps int) {
+func (l *loss) lastSteps(s *Service, steps int) {
 	l.t.Helper()
-	all, err := r.redis.Look(l.t.Context(), true)
+	if steps == 0 {
+		return
+	}
+	r := restore.New(l.redis, l.prefix)
+	all, err := r.Look(l.t.Context(), true)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	p, names := all[0], []string(nil)
-	for step := range steps {
-		switch step {
-		case 0:
-			p, err = r.redis.Begin(l.t.Context(), p)
-		case 1:
-			names, err = r.awaitGateways(l.t.Context(), p)
-		case 2:
-			_, err = r.raise(l.t.Context())
-		case 3:
-			err = r.settleLost(l.t.Context(), p, names)
-		}
-		if err != nil {
-			l.t.Fatalf("step %d: %v", step, err)
-		}
+	p, err := r.Begin(l.t.Context(), all[0])
+	if err != nil {
+		l.t.Fatal(err)
 	}
-}
-
-// A gateway that was there before the loss is waited for, also when the loss
-// took its name along.
-func TestGatewayThatSleepsIsAwaited(t *testing.T) {
-	t.Parallel()
-	l := newLoss(t)
-	s := l.newKeeper(time.Hour)
-	p := redisstore.Process{Marker: "now"}
-	s.restore.seen[p.String()] = map[string]bool{"asleep": true}
-	now := time.Now()
-	awaited := map[string]time.Time{"asleep": now, "gone": now.Add(-goneAfter)}
-	all := []redisstore.Gateway{{Name: "here", Seen: now, Marker: "now"}, {Name: "old", Seen: now.Add(-time.Minute), Marker: "before"}}
-	if missing := s.restore.missing(awaited, all, now, "now"); len(missing) != 1 || missing[0] != "asleep" {
-		t.Errorf("missing %v, want the one that sleeps", missing)
+	for i, step := range s.restore.Steps()[:steps-1] {
+		if err := step(l.t.Context(), p); err != nil {
+			l.t.Fatalf("step %d: %v", i, err)
+		}
 	}
 }

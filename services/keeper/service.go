@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/keeper/internal/restore"
 	"github.com/sluice-platform/sluice/services/keeper/internal/threshold"
 )
 
@@ -32,7 +33,7 @@ type Service struct {
 	fold    *fold
 	// thresholds announces what charges reached.
 	thresholds *threshold.Announcer
-	restore    *restorer
+	restore    *restore.Restorer
 	forfeits   *forfeiter
 
 	// writing has one place: whoever holds it has taken counters out of the
@@ -69,7 +70,10 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("keeper: %w", err)
 	}
 	s.group = group
-	s.restore = newRestorer(cfg, deps, s.metrics)
+	s.restore = restore.New(restore.Options{
+		Redis: deps.Redis, KeyPrefix: deps.KeyPrefix, Pool: deps.Pool, Unwritten: s.unwritten,
+		Log: deps.Log, Registerer: deps.Registerer, Now: deps.Now,
+	})
 	s.forfeits = newForfeiter(deps)
 	return s, nil
 }
@@ -82,7 +86,7 @@ func (s *Service) Run(ctx context.Context) error {
 	var work sync.WaitGroup // owned by Run, which waits for it
 	work.Go(func() { s.checkpoints(ctx) })
 	work.Go(func() { s.thresholds.Run(ctx) })
-	work.Go(func() { s.restore.run(ctx) })
+	work.Go(func() { s.restore.Run(ctx) })
 	work.Go(func() { s.forfeits.run(ctx) })
 	err := s.group.Run(ctx) // its last act is BeforeRevoke
 	stop()

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
 // Step is a number beside the counters that goes on from one value to another,
@@ -93,7 +94,7 @@ func (s *Store) Advance(ctx context.Context, v Advance) (limit.Decision, error) 
 // Together reports whether what two keys name can be part of one Advance.
 func Together(client redis.UniversalClient, a, b string) bool {
 	_, cluster := client.(*redis.ClusterClient)
-	return !cluster || slotOf(a) == slotOf(b)
+	return !cluster || epoch.SlotOf(a) == epoch.SlotOf(b)
 }
 
 func (s *Store) checkAdvance(v *Advance) error {
@@ -149,7 +150,7 @@ func (p *part) step(prefix string, st *Step) (repeated bool) {
 	p.groups[len(p.groups)-1].guards++
 	p.number(codeStep)
 	repeated = p.key(prefix+st.Key, kindInteger)
-	p.steps = append(p.steps, stepAt{p.keyAt(p.places[len(p.places)-1]), st.From, st.To})
+	p.steps = append(p.steps, stepAt{p.keyAt(p.places[len(p.places)-1]), st.To})
 	p.numbers(st.From, st.To)
 	return repeated
 }

@@ -141,12 +141,11 @@ func TestStepsWaitForARestore(t *testing.T) {
 
 // The numbers of the steps that a store took come back with the totals, the
 // furthest each; not those of so long ago that the key may be another's by now.
-func TestStepsAreHandedIn(t *testing.T) {
+func TestStepsAreReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	a := newAttendance()
-	defer a.end()
-	b.handIn(a)
+	reported := map[string]string{}
+	b.sync(t.Context(), reported)
 	if passed, err := b.advance(0, 1, withCost(quota(10), 4)); !passed || err != nil {
 		t.Fatal(passed, err)
 	}
@@ -157,7 +156,7 @@ func TestStepsAreHandedIn(t *testing.T) {
 		t.Helper()
 		b.server.FlushAll()
 		b.declareWhole()
-		b.handIn(a)
+		b.sync(t.Context(), reported)
 	}
 	lose()
 	if n := b.stands(stepKey); n != 7 {

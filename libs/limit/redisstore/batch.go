@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,10 +30,11 @@ type batch struct {
 	began    time.Time // and last
 	took     error
 	reply    string
-	marker   string  // the key of its quotas' marker; empty without quotas
-	known    string  // the marker that the call names
-	receipt  receipt // what is asked for should the answer be lost
-	lane     *string // whose receipt it is
+	epochKey string // of its quotas; empty without quotas
+	epoch    string // that the call names
+	once     once   // where its answer is found should it be lost
+	resent   bool   // its answer is lost, and asked for
+	moved    bool   // a Cluster has said that its slot is elsewhere
 }
 
 // keyKind is a key and what it is taken for.
@@ -48,7 +50,7 @@ func (b *batch) reset() {
 	clear(b.places)
 	b.parts, b.keys, b.args, b.body = b.parts[:0], b.keys[:0], b.args[:0], b.body[:0]
 	b.counters, b.text, b.again, b.took, b.reply, b.first = 0, false, false, nil, "", time.Time{}
-	b.receipt, b.marker, b.known = receipt{}, "", ""
+	b.epochKey, b.epoch, b.once, b.resent, b.moved = "", "", once{}, false, false
 }
 
 // fits reports whether the part can travel along; the first one always does.
@@ -78,8 +80,8 @@ func (b *batch) lay(s *Store) {
 		}
 	}
 	for _, p := range b.parts {
-		if p.marked && b.marker == "" {
-			b.marker = s.servers.markerKey(b.slot)
+		if p.marked && b.epochKey == "" {
+			b.epochKey = s.servers.epochKey(b.slot)
 		}
 		from := len(b.body)
 		b.body = append(b.body, p.body...)
@@ -90,12 +92,19 @@ func (b *batch) lay(s *Store) {
 	}
 }
 
-// stamp notes when the parts are sent, and until when they may be charged.
-// Settlements may be charged whenever, but what is owed where it is not done
-// must not be done afterwards.
-func (b *batch) stamp(s *Store) {
+// stamp notes when the parts are sent, to which process, and until when they may
+// be charged. Settlements may be charged whenever, but what is owed where it is
+// not done must not be done afterwards. A call whose answer is asked for stays as
+// it was.
+func (b *batch) stamp(s *Store, runID string) {
 	b.began = s.now()
-	b.known = s.servers.marker(b.slot)
+	if b.resent {
+		if !s.o.Proxied && (runID == "" || !strings.HasPrefix(b.epoch, runID)) {
+			b.epoch = noEpoch // the process that it was sent to is gone
+		}
+		return
+	}
+	b.epoch = s.servers.epochFor(b.slot, runID)
 	if b.first.IsZero() {
 		b.first = b.began
 	}
@@ -118,10 +127,10 @@ func (b *batch) stamp(s *Store) {
 // command returns the call as it is to be sent next.
 func (b *batch) command(s *Store) charge {
 	keys := len(b.keys)
-	if b.receipt.number > 0 {
+	if b.once.number > 0 {
 		keys++
 	}
-	if b.marker != "" {
+	if b.epochKey != "" {
 		keys++
 	}
 	b.args = append(b.args[:0], "evalsha", s.sha, keys)
@@ -131,16 +140,19 @@ func (b *batch) command(s *Store) charge {
 	for i := range b.keys {
 		b.args = append(b.args, &b.keys[i])
 	}
-	if b.receipt.number > 0 {
-		b.args = append(b.args, b.receipt.key)
+	if b.once.number > 0 {
+		b.args = append(b.args, b.once.key)
 	}
-	if b.marker != "" {
-		b.args = append(b.args, b.marker, b.body, b.known)
-	} else {
-		b.args = append(b.args, b.body)
+	if b.epochKey != "" {
+		b.args = append(b.args, b.epochKey)
 	}
-	if b.receipt.number > 0 {
-		b.args = append(b.args, b.receipt.number)
+	named := ""
+	if b.epochKey != "" {
+		named = b.epoch
+	}
+	b.args = append(b.args, b.body, named, b.once.number)
+	if s.o.Proxied {
+		b.args = append(b.args, 1)
 	}
 	cmd := redis.NewCmd(s.background, b.args...)
 	cmd.SetFirstKeyPos(3)
@@ -168,11 +180,16 @@ func (b *batch) take(l *lanes, cmd charge) (again bool) {
 		l.breaker.Failed(b.began, isTimeout(err))
 	}
 	b.took = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, err)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	switch {
+	case redis.HasErrorPrefix(err, "NOSCRIPT"):
 		b.text = true
 		return true
+	case redirected(err) && l.s.servers.cluster != nil:
+		b.moved = true
+		l.s.servers.routes[b.slot].Store(nil)
+		return true
 	}
-	return provesNothingRan(err)
+	return provesNothingRan(err) || errors.Is(err, errOtherProcess) || errors.Is(err, redis.ErrClosed)
 }
 
 // waited reports whether the batch may be sent again after a pause: within the
@@ -193,14 +210,11 @@ var errAnswer = errors.New("answer is cut short")
 
 // hand gives each part its share of the answer.
 func (b *batch) hand(s *Store) {
-	at, lost := 1, b.lost()
-	if lost {
-		s.lose(b)
-	}
+	at, lost := 1, b.resent && b.took != nil || b.lost()
 	for _, p := range b.parts {
 		p.err, p.reply, p.lost = b.took, b.reply, lost
-		if lost && !p.settle {
-			s.counts.lost.Add(1)
+		if lost {
+			s.unknown(p)
 		}
 		if p.err == nil {
 			p.now = get(b.reply, 0)
@@ -208,7 +222,7 @@ func (b *batch) hand(s *Store) {
 			if at*8 > len(b.reply) {
 				p.err = fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, errAnswer)
 			} else if p.marked {
-				s.heard(p, b.known)
+				s.heard(b, p)
 			}
 		}
 		if !p.answer() {
@@ -217,29 +231,56 @@ func (b *batch) hand(s *Store) {
 	}
 }
 
-// heard keeps what the answer to a call that named a marker says of quotas,
-// before anybody acts upon it.
-func (s *Store) heard(p *part, marker string) {
-	p.learn(s.memory, marker)
-	if s.losses.n.Load() > 0 {
-		s.losses.answered(s.memory, p, marker)
-	}
+// heard keeps what the answer to a call says of quotas, before anybody acts upon
+// it.
+func (s *Store) heard(b *batch, p *part) {
+	p.learn(s.memory)
 	for i := range p.groups {
-		if p.groups[i].status == statusRestore {
-			s.counts.restoring.Add(1)
-			s.notice()
+		if p.groups[i].status != statusRestore {
+			continue
+		}
+		s.counts.restoring.Add(1)
+		s.notice()
+		if b.resent && !p.lost {
+			// Its record may be lost with the process that had it.
+			p.lost = true
+			s.unknown(p)
 		}
 	}
 }
 
-// lost reports a call that was sent, and never answered: whether it was charged
-// nobody knows.
-func (b *batch) lost() bool {
-	if b.took == nil || isReply(b.took) || errors.Is(b.took, redis.ErrPoolTimeout) || errors.Is(b.took, redis.ErrPoolExhausted) {
-		return false
+// unknown counts a part of which nobody knows whether it was charged. What it may
+// have charged stays charged: a counter is too high by it, never too low.
+func (s *Store) unknown(p *part) {
+	if p.giving || p.quotas && !p.settle { // who settles asks again
+		s.counts.unknown.Add(1)
+	}
+}
+
+// lost reports a call that was sent, and not answered.
+func (b *batch) lost() bool { return b.took != nil && !isReply(b.took) && !notSent(b.took) }
+
+// decisions is how many decisions wait for the call.
+func (b *batch) decisions() (n uint64) {
+	for _, p := range b.parts {
+		if !p.settle {
+			n++
+		}
+	}
+	return n
+}
+
+// errNotSent is of calls for which there was no connection.
+var errNotSent = errors.New("no connection")
+
+func notSent(err error) bool {
+	for _, before := range []error{errNotSent, errOtherProcess, redis.ErrClosed, redis.ErrPoolTimeout, redis.ErrPoolExhausted} {
+		if errors.Is(err, before) {
+			return true
+		}
 	}
 	var op *net.OpError
-	return !errors.As(b.took, &op) || op.Op != "dial"
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // locate reads the statuses of the part's groups, which begin at a number of

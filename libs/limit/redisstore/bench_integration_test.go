@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -62,9 +60,7 @@ func of(c limit.Counter, tenant string) limit.Counter {
 func benchmarkScript(b *testing.B, decisions int, counters func(int) []limit.Counter) {
 	client := newClient(b, servertest.StartRedis(b).Addr())
 	s := newStore(b, client, Options{})
-	a := newAttendance()
-	defer a.end()
-	s.attend(b.Context(), a) // so that it has its witness
+	s.sync(b.Context(), map[string]string{}) // so that it names an epoch
 	const rounds = 64
 	batches := make([]*batch, rounds)
 	for i := range batches {
@@ -75,6 +71,7 @@ func benchmarkScript(b *testing.B, decisions int, counters func(int) []limit.Cou
 			batches[i].add(a.parts[0])
 		}
 		batches[i].lay(s)
+		batches[i].epoch = s.servers.epochFor(0, runID(b, s))
 	}
 	send := func(i int) {
 		if err := client.Process(context.Background(), batches[i%rounds].command(s)); err != nil {
@@ -152,50 +149,4 @@ func parse(b *testing.B, s string) float64 {
 		b.Fatal(err)
 	}
 	return n
-}
-
-// What a note costs Redis beside the receipt it stands for, a decision of one
-// quota: alone, and where many come at once.
-//
-//	make bench PKG=./libs/limit/redisstore ARGS='-run ^$ -bench Note'
-func BenchmarkNote(b *testing.B) {
-	for _, callers := range []int{1, 64} {
-		for _, noted := range []bool{false, true} {
-			b.Run(fmt.Sprintf("callers=%d/noted=%v", callers, noted), func(b *testing.B) { benchmarkNote(b, callers, noted) })
-		}
-	}
-}
-
-func benchmarkNote(b *testing.B, callers int, noted bool) {
-	client := newClient(b, servertest.StartRedis(b).Addr())
-	s := newStore(b, client, Options{})
-	a := newAttendance()
-	defer a.end()
-	s.attend(b.Context(), a) // so that it has its witness
-	var left atomic.Int64
-	left.Store(int64(b.N))
-	before := scriptCost(b, client)
-	b.ReportAllocs()
-	b.ResetTimer()
-	var all sync.WaitGroup
-	for i := range callers {
-		all.Go(func() {
-			counters := []limit.Counter{of(quota(1<<50), strconv.Itoa(i))}
-			note := limit.Note{Name: "gw/j:" + strconv.Itoa(i)}
-			for left.Add(-1) >= 0 {
-				if note.At = s.Clock(); noted {
-					note.Number, note.Of = note.Number+1, 1
-				}
-				if d, open, err := s.DecideNoted(b.Context(), counters, note); err != nil || open || !d.Allowed {
-					b.Errorf("%+v, %v, %v", d, open, err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	b.StopTimer()
-	after := scriptCost(b, client)
-	b.ReportMetric(float64(after.micros-before.micros)/float64(b.N), "redis-µs/op")
-	b.ReportMetric((after.cpu-before.cpu)*1e6/float64(b.N), "redis-cpu-µs/op")
-	b.ReportMetric(float64(b.N)/float64(after.calls-before.calls), "decisions/call")
 }

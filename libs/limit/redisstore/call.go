@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"time"
@@ -35,35 +36,65 @@ func provesNothingRan(err error) bool {
 	return false
 }
 
-// calls makes the calls of some batches, all in one go where there are several
-// and this is the first try: later ones go one by one, through the client that
-// follows a slot to where it is.
-func (l *lanes) calls(batches []*batch, try int) {
+// calls makes the calls of some batches, all in one go where there are several.
+// Those whose slot is elsewhere go one by one, through the client that follows
+// it; they name no epoch, since nobody knows beforehand which process runs them.
+func (l *lanes) calls(batches []*batch) {
 	s := l.s
-	cmds := make([]charge, len(batches))
-	for i, b := range batches {
-		b.stamp(s)
-		cmds[i] = b.command(s)
-	}
 	ctx, cancel := context.WithTimeout(s.background, s.o.CallTimeout)
 	defer cancel()
-	if len(batches) > 1 && try == 0 {
-		pipe := l.pipeline.Pipeline()
-		for _, cmd := range cmds {
+	to, runID, err := l.connected(ctx)
+	cmds := make([]charge, len(batches))
+	var direct []redis.Cmder
+	for i, b := range batches {
+		if b.moved || to == nil {
+			b.stamp(s, "")
+			cmds[i] = b.command(s)
+			_ = s.client.Process(ctx, cmds[i])
+			continue
+		}
+		b.stamp(s, runID)
+		cmds[i] = b.command(s)
+		if err != nil {
+			cmds[i].SetErr(fmt.Errorf("%w: %w", errNotSent, err))
+			continue
+		}
+		direct = append(direct, cmds[i])
+	}
+	if len(direct) == 1 {
+		_ = to.client.Process(ctx, direct[0])
+	} else if len(direct) > 1 {
+		pipe := to.client.Pipeline()
+		for _, cmd := range direct {
 			_ = pipe.Process(ctx, cmd)
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
-	} else {
-		for _, cmd := range cmds {
-			_ = s.client.Process(ctx, cmd)
-		}
 	}
 	for i, b := range batches {
 		b.again = b.take(l, cmds[i])
+		if errors.Is(cmds[i].Err(), errOtherProcess) {
+			l.rebind(to)
+		}
 		if l.refusal.lasts(cmds[i].Err(), s.now(), s.o.Budget) {
 			b.again = false
 		}
 	}
+}
+
+// connected returns the connections to the server, and which process they lead
+// to; nil where no server is known.
+func (l *lanes) connected(ctx context.Context) (to *bound, runID string, err error) {
+	if l.server == nil {
+		return nil, "", nil
+	}
+	to = l.connection()
+	runID, err = to.process(ctx)
+	if errors.Is(err, errOtherProcess) {
+		l.rebind(to)
+		to = l.connection()
+		runID, err = to.process(ctx)
+	}
+	return to, runID, err
 }
 
 // pauseBefore a try lets a server that refuses come round: 1 ms, then 2, up to

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -43,6 +44,8 @@ func checkClient(c redis.UniversalClient) error {
 		if !c.Options().ContextTimeoutEnabled {
 			return errNoDeadlines
 		}
+	default:
+		return fmt.Errorf("redis client is a %T; want one of one Redis, of Sentinels or of a Cluster", c)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/settle"
 )
@@ -32,7 +33,7 @@ func clusterClient(t testing.TB, c *servertest.RedisCluster) *redis.ClusterClien
 func tagOn(node, n int) string {
 	for i := 0; ; i++ {
 		tag := fmt.Sprintf("{t:n%d-%d}", n, i)
-		if slot := slotOf(tag); slot >= numSlots*node/3 && slot < numSlots*(node+1)/3 {
+		if slot := epoch.SlotOf(tag); slot >= epoch.NumSlots*node/3 && slot < epoch.NumSlots*(node+1)/3 {
 			return tag
 		}
 	}
@@ -47,7 +48,7 @@ func TestSlotsAreRedis(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slotOf(key); int64(got) != want {
+		if got := epoch.SlotOf(key); int64(got) != want {
 			t.Errorf("slot of %q is %d, Redis says %d", key, got, want)
 		}
 	}
@@ -69,7 +70,7 @@ func TestAdvanceIsOfOneSlot(t *testing.T) {
 	c := servertest.StartRedisCluster(t)
 	s := newStore(t, clusterClient(t, c), Options{})
 	counters := spread(longCounter(limit.RenewingQuota, 10), 0)
-	step := Step{Key: tagOf(counters[0].Key), From: 0, To: 1}
+	step := Step{Key: epoch.Tag(counters[0].Key), From: 0, To: 1}
 	step.Key = "{" + step.Key + "}:step"
 	if d, err := s.Advance(t.Context(), Advance{Steps: []Step{step}, Counters: counters[:1], At: time.Now()}); err != nil || d.States[0].Consumed != 1 {
 		t.Fatalf("%+v, %v", d, err)
@@ -157,7 +158,7 @@ func TestSlotMigration(t *testing.T) {
 	}
 	servertest.Eventually(t, 10*time.Second, "traffic", func() bool { return remaining(t, s, pair)[0] < 1<<40-50 })
 	// With one key there and one here every call is refused with TRYAGAIN.
-	c.Move(t, slotOf(counter.Key), 0, 1)
+	c.Move(t, epoch.SlotOf(counter.Key), 0, 1)
 	before := remaining(t, s, pair)[0]
 	servertest.Eventually(t, 10*time.Second, "traffic after it", func() bool { return remaining(t, s, pair)[0] < before-50 })
 	close(stop)

@@ -19,11 +19,10 @@
 //
 // # Invariants
 //
-//   - A charge is never sent twice. The command opts out of go-redis's own
-//     retries; sent again are only calls whose answer proves that nothing ran:
-//     NOSCRIPT (with the script's text), MOVED, ASK, TRYAGAIN, LOADING,
-//     READONLY, CLUSTERDOWN, MASTERDOWN, and once the script's own WRONG_PERIOD
-//     and LATE, with what the answer said of Redis's clock.
+//   - A call is sent again only where that cannot charge twice: its answer proves
+//     that nothing ran (NOSCRIPT, MOVED, ASK, TRYAGAIN, LOADING, READONLY,
+//     CLUSTERDOWN, MASTERDOWN, and once the script's own WRONG_PERIOD and LATE), or
+//     its answer is lost and it has an idempotency record (once).
 //   - A server that goes on refusing everybody (READONLY, LOADING, CLUSTERDOWN,
 //     MASTERDOWN) past a budget is asked by one decision in a while; the others
 //     are told what it said.
@@ -37,21 +36,14 @@
 //   - What is to be given back and is not known to have been is handed to
 //     Options.Owe, whose journal gives it back later, once.
 //   - No quota is charged, given back or looked at where it is not known to be
-//     whole: the marker beside the counters must be of the process that runs the
-//     script, and the one this store has handed its totals in to. The script
-//     answers RESTORE else (limit.ErrRestoring); Run hands in, and a keeper seals
-//     (Restorer, docs/adr/0015-restore-marker.md). A process that was made a copy
-//     of another keeps its marker: its replication id tells (lineage).
-//   - Which process that is, a subscription on a connection of Run's shows the
-//     script (witness); it is never on another process than it names. Where there
-//     is none the script asks INFO, which is dearer and says the same.
+//     whole: each call names the epoch that this store has reported its totals to,
+//     on a connection to the process that the epoch is of (bind). The script answers
+//     RESTORE else (limit.ErrRestoring); Run reports, and a keeper seals (package
+//     restore, docs/adr/0015-restore-epoch.md).
 //   - The highest totals seen of a quota are remembered and go with each call, so
 //     that a counter deleted alone comes back.
-//   - A call without an answer is remembered with what would prove that it was
-//     charged (loss), and of quotas what was answered lately (tally). Where the
-//     proof went with its Redis, gateways find out together in a restore whether
-//     the totals that came back hold its units (account, LostCalls), and the
-//     keeper takes those out again (Restorer.Place).
+//   - A call whose Redis is lost before it answered is counted (Stats.Unknown): a
+//     counter may be too high by it, never too low.
 //   - A decision with a note writes it in the step of its charge. What is charged
 //     without the caller hearing of it is the caller's to take back then, which
 //     gives back what was charged, once, and bars what was not; the store does not

@@ -81,7 +81,6 @@ func (p *part) guard(key string, sequence uint64) {
 	p.number(codeSettle)
 	p.key(key, kindInteger)
 	p.number(int64(sequence))
-	g.guard = guardAt{p.keyAt(p.places[len(p.places)-1]), int64(sequence)}
 }
 
 // add lays out a counter at a time; it reports whether its key was named

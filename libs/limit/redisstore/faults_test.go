@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/breaker"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	script "github.com/sluice-platform/sluice/schemas/redis"
 )
 
 // What a proxy does with answers.
@@ -230,8 +231,8 @@ func TestWhatIsSentAgain(t *testing.T) {
 		}
 		var calls, refusals atomic.Int64
 		refusals.Store(2)
-		srv.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
-			if cmd != "EVALSHA" && cmd != "EVAL" {
+		srv.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
+			if cmd != "EVALSHA" && cmd != "EVAL" || args[0] == script.Identity {
 				return false
 			}
 			calls.Add(1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 	arithmetic "github.com/sluice-platform/sluice/libs/wallet"
 	schema "github.com/sluice-platform/sluice/schemas/redis"
 )
@@ -63,7 +64,7 @@ var forfeit = redis.NewScript(schema.Forfeit)
 // error, as long as Known.Forfeited is what it was, and answers the same units.
 func Forfeit(ctx context.Context, client redis.UniversalClient, prefix string, f Forfeiture) (Outcome, error) {
 	c, r, gone, _ := Keys(prefix, f.Counter)
-	answer, err := forfeit.Run(ctx, client, []string{c, r, gone, MarkerKey(client, prefix, c)},
+	answer, err := forfeit.Run(ctx, client, []string{c, r, gone, epoch.KeyFor(client, prefix, c)},
 		f.ExpiresAt.UnixMicro(), f.Deadline.UnixMicro(), f.Known.Consumed, f.Known.Refunded, f.Known.Forfeited,
 		f.Claim.Top, f.Claim.Left, f.Claim.Bottom, f.Claim.Spent).Slice()
 	if err != nil {

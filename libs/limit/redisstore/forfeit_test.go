@@ -130,15 +130,15 @@ func TestForfeitRefuses(t *testing.T) {
 	if _, err := b.server.Get("p:" + walletCounter + ":f"); err == nil {
 		t.Error("something was forfeited")
 	}
-	marker, err := b.server.Get("p:marker")
+	marker, err := b.server.Get("p:epoch")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.server.Del("p:marker") // as after a loss
+	b.server.Del("p:epoch") // as after a loss
 	if out, err := b.forfeit(Forfeiture{Claim: claimOf(t)}); !errors.Is(err, ErrNotWhole) {
 		t.Errorf("without a marker: %+v, %v", out, err)
 	}
-	if err := b.server.Set("p:marker", marker); err != nil {
+	if err := b.server.Set("p:epoch", marker); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.server.Set("p:"+walletCounter+":r", "many"); err != nil {

@@ -99,7 +99,7 @@ func (h *history) quota(d dice, c *limit.Counter, id string) {
 	}
 	c.Rollover = pick[int64](d, 0, 0, 1, 5, 1000)
 	if d.oneIn(2) {
-		c.Since = epoch.Add(time.Duration(d.IntN(7)-3) * time.Hour)
+		c.Since = start2050.Add(time.Duration(d.IntN(7)-3) * time.Hour)
 	}
 }
 

@@ -74,11 +74,11 @@ func TestSoakNoDriftInAMillionSteps(t *testing.T) {
 			t.Parallel()
 			client := newClient(t, servertest.StartRedis(t).Addr())
 			l := newLives(t, client, "")
-			l.decideAt(t, []time.Time{epoch}, c)
+			l.decideAt(t, []time.Time{start2050}, c)
 			for from := 1; from <= steps; from += together {
 				var times []time.Time
 				for i := from; i < from+together; i++ {
-					on := epoch.Add(due(&c, i))
+					on := start2050.Add(due(&c, i))
 					times = append(times, on.Add(-time.Microsecond), on)
 				}
 				for i, d := range l.decideAt(t, times, c) {
@@ -108,7 +108,7 @@ func (l *lives) decideAt(t *testing.T, times []time.Time, c limit.Counter) []lim
 		made.layOut(l.store, counters, times[i])
 		made.add(made.asking.parts[0])
 		made.lay(l.store)
-		made.stamp(l.store)
+		made.stamp(l.store, runID(t, l.store))
 		made.cmd = made.command(l.store)
 		_ = pipe.Process(t.Context(), made.cmd)
 	}

@@ -25,9 +25,9 @@ const clockKey = "clock"
 // generous is a time-out for tests that are not about time-outs.
 const generous = 10 * time.Second
 
-// epoch lies in the future, so that no key of a test expires by the server's
+// start2050 lies in the future, so that no key of a test expires by the server's
 // own clock while the test moves its own.
-var epoch = time.Date(2050, 1, 31, 23, 59, 50, 0, time.UTC)
+var start2050 = time.Date(2050, 1, 31, 23, 59, 50, 0, time.UTC)
 
 // useClock makes a store take the time from a key instead of from Redis TIME.
 // Only this test's copy of the script can do so.
@@ -106,7 +106,7 @@ func (h *history) many(t *rapid.T) {
 	}
 	if len(b.parts) > 0 {
 		b.lay(h.store)
-		h.store.servers.only.calls([]*batch{b}, 1)
+		h.store.servers.only.calls([]*batch{b})
 		b.hand(h.store)
 		for _, p := range b.parts {
 			<-p.done
@@ -207,7 +207,7 @@ type lives struct {
 func newLives(t testing.TB, client redis.UniversalClient, prefix string) *lives {
 	t.Helper()
 	l := &lives{client: client}
-	l.now.Store(epoch.UnixMicro())
+	l.now.Store(start2050.UnixMicro())
 	l.store = newStore(t, client, Options{KeyPrefix: prefix, Now: func() time.Time { return time.UnixMicro(l.now.Load()) }})
 	useClock(t, l.store)
 	for _, text := range []string{l.store.text, expiryScript} {
@@ -227,7 +227,7 @@ func (l *lives) live(t *rapid.T, sides, most int, algorithms ...limit.Algorithm)
 		salt: rapid.Uint64().Draw(t, "salt"), stripped: map[string]bool{},
 	}
 	h.model = limit.NewModel(func() time.Time { return h.now })
-	h.set(t, epoch)
+	h.set(t, start2050)
 	t.Repeat(map[string]func(*rapid.T){"one": h.one, "many": h.many, "expire": h.expire, "strip": h.strip})
 	return h.steps
 }

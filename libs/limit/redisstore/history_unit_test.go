@@ -27,9 +27,7 @@ func newStore(t testing.TB, client redis.UniversalClient, o Options) *Store {
 	if o.Budget == 0 {
 		o.Budget = generous
 	}
-	if err := DeclareWhole(t.Context(), client, o.KeyPrefix); err != nil {
-		t.Fatal(err)
-	}
+	declareWhole(t, client, o.KeyPrefix)
 	s, err := New(client, o)
 	if err != nil {
 		t.Fatal(err)

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
 // lanes are the calls under way to one server, a few at once. A decision that
@@ -18,10 +20,12 @@ import (
 // append and to take, never while anything is sent.
 type lanes struct {
 	s *Store
-	// pipeline sends several batches in one go; nil where one slot is all.
-	pipeline *redis.Client
-	breaker  *breaker.Breaker
-	refusal  refusal
+	// server is the client of the server's address; nil of a Cluster's lanes to no
+	// server that is known. bound has the connections that calls are sent on.
+	server  *redis.Client
+	bound   atomic.Pointer[bound]
+	breaker *breaker.Breaker
+	refusal refusal
 
 	mu      sync.Mutex
 	waiting queue
@@ -34,7 +38,7 @@ type lanes struct {
 type lane struct {
 	batches [pipelineBatches]batch
 	used    int
-	id      string // of its receipts; a new one after one may have been left
+	id      string // of its idempotency record; a new one after a call was lost
 	number  int64
 	sent    uint64 // how often it took what waits
 }
@@ -48,7 +52,7 @@ func (l *lanes) add(p *part) error {
 	if err := l.refusal.instead(l.s.now(), l.s.o.Budget); err != nil {
 		return fmt.Errorf("decide: %w: %w", limit.ErrUnavailable, err)
 	}
-	p.owner = slotOf(p.keys[0])
+	p.owner = epoch.SlotOf(p.keys[0])
 	l.mu.Lock()
 	if l.waiting.length >= l.s.o.Queue || l.waiting.waits(p.owner) >= (l.s.o.Queue+1)/2 {
 		l.mu.Unlock()
@@ -86,7 +90,7 @@ func (l *lanes) fill(n *lane) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n.used = 0
-	l.waiting.take(l.pipeline != nil, func(p *part) offer {
+	l.waiting.take(l.pipelines(), func(p *part) offer {
 		if p.state.Load() == partLeft && !p.settle {
 			l.s.release(p)
 			return gone
@@ -118,7 +122,7 @@ func (l *lanes) place(n *lane, p *part) *batch {
 			return nil
 		}
 	}
-	if n.used > 0 && l.pipeline == nil || n.used == len(n.batches) {
+	if n.used > 0 && !l.pipelines() || n.used == len(n.batches) {
 		return nil
 	}
 	n.used++
@@ -142,7 +146,7 @@ func (l *lanes) send(n *lane) {
 		if d := pauseBefore(try); d > 0 {
 			<-time.After(d)
 		}
-		l.calls(pending, try)
+		l.calls(pending)
 		left := pending[:0]
 		for _, b := range pending {
 			if b.again && b.waited(s, pauseBefore(try+1)) {
@@ -151,7 +155,21 @@ func (l *lanes) send(n *lane) {
 		}
 		pending = left
 	}
+	for i := range n.batches[:n.used] {
+		b := &n.batches[i]
+		if !b.lost() {
+			continue
+		}
+		s.counts.lost.Add(b.decisions())
+		if b.once.number > 0 {
+			n.handOver(l, b)
+		}
+	}
 }
+
+// pipelines reports whether several batches go in one go: they are of one slot
+// each.
+func (l *lanes) pipelines() bool { return l.s.servers.cluster != nil && l.server != nil }
 
 // silence tells the breaker of the calls under way, of which none may have
 // been answered for too long.

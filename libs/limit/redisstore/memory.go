@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
 // seen are the highest numbers seen of a quota. They only ever grow.
@@ -16,7 +16,6 @@ type seen struct {
 	third  int64
 	suffix string
 	expiry int64 // of its keys, s since the epoch; 0: never
-	at     int64 // when they were seen last, µs of Redis's clock
 	// step: it is a number of an advance, in consumed, and the key is its own.
 	step bool
 }
@@ -37,7 +36,7 @@ func (t seen) raise(o seen) seen {
 	if t.suffix == "" {
 		t.suffix = o.suffix
 	}
-	t.third, t.expiry, t.at = max(t.third, o.third), max(t.expiry, o.expiry), max(t.at, o.at)
+	t.third, t.expiry = max(t.third, o.third), max(t.expiry, o.expiry)
 	return t
 }
 
@@ -56,7 +55,6 @@ type memory struct {
 type shard struct {
 	mu         sync.Mutex
 	young, old map[string]seen
-	tally      tally
 }
 
 func newMemory(size int) *memory {
@@ -83,9 +81,8 @@ func (m *memory) known(key string) seen {
 	return t
 }
 
-// learn takes what an answer to a call that named a marker said of a quota, of
-// which it moved the numbers by so many units.
-func (m *memory) learn(key string, t seen, marker string, units Units) {
+// learn takes what an answer said of a quota.
+func (m *memory) learn(key string, t seen) {
 	s := m.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,22 +93,13 @@ func (m *memory) learn(key string, t seen, marker string, units Units) {
 			s.old, s.young = s.young, make(map[string]seen, m.size)
 		}
 	}
-	now := known.raise(t)
-	s.young[key] = now
-	if !t.step && (units != Units{} || now.consumed > known.consumed || now.refunded > known.refunded) {
-		s.tally.add(tallied{
-			key: key, marker: marker, at: t.at, units: units,
-			before: Units{known.consumed, known.refunded}, beforeAt: known.at,
-			after: Units{t.consumed, t.refunded},
-			vague: units.Refunded > 0 && t.refunded >= t.consumed,
-		})
-	}
+	s.young[key] = known.raise(t)
 }
 
 // floors are what is remembered, as numbers of keys, at a time in s since the
 // epoch.
-func (m *memory) floors(now int64, wanted func(key string) bool) []floor {
-	var all []floor
+func (m *memory) floors(now int64, wanted func(key string) bool) []epoch.Floor {
+	var all []epoch.Floor
 	add := func(key string, t seen) {
 		if wanted(key) && (!t.step || now < t.expiry-stepExpiry+stepRemembered) {
 			all = t.floors(all, key)
@@ -133,13 +121,13 @@ func (m *memory) floors(now int64, wanted func(key string) bool) []floor {
 	return all
 }
 
-func (t seen) floors(all []floor, key string) []floor {
+func (t seen) floors(all []epoch.Floor, key string) []epoch.Floor {
 	if t.step {
-		return append(all, floor{key: key, number: t.consumed, expiry: t.expiry})
+		return append(all, epoch.Floor{Key: key, Number: t.consumed, Expiry: t.expiry})
 	}
 	name := strings.TrimSuffix(key, suffixConsumed)
 	add := func(suffix string, n int64) {
-		all = append(all, floor{key: name + suffix, number: n, expiry: t.expiry})
+		all = append(all, epoch.Floor{Key: name + suffix, Number: n, Expiry: t.expiry})
 	}
 	if t.consumed > 0 {
 		add(suffixConsumed, t.consumed)
@@ -154,9 +142,9 @@ func (t seen) floors(all []floor, key string) []floor {
 	return all
 }
 
-// learn keeps what the answer to a call that named a marker says of quotas,
-// whoever still waits for it.
-func (p *part) learn(m *memory, marker string) {
+// learn keeps what the answer to a call says of quotas, whoever still waits for
+// it.
+func (p *part) learn(m *memory) {
 	for i := range p.groups {
 		g := &p.groups[i]
 		if g.status != statusDenied && g.status != statusCharged {
@@ -164,14 +152,14 @@ func (p *part) learn(m *memory, marker string) {
 		}
 		if g.status == statusCharged {
 			for _, st := range p.steps {
-				m.learn(p.keys[st.key], seen{step: true, consumed: st.to, expiry: p.now/1_000_000 + stepExpiry}, marker, Units{})
+				m.learn(p.keys[st.key], seen{step: true, consumed: st.to, expiry: p.now/1_000_000 + stepExpiry})
 			}
 		}
 		at := g.at
 		for j := g.from; j < g.to; j++ {
 			c := &p.counters[j]
 			if c.Algorithm.Quota() {
-				m.learn(p.keys[p.totals[j].key], p.totalsOf(j, at), marker, p.moved(g, j))
+				m.learn(p.keys[p.totals[j].key], p.totalsOf(j, at))
 			}
 			at += answers(c)
 		}
@@ -179,7 +167,7 @@ func (p *part) learn(m *memory, marker string) {
 }
 
 func (p *part) totalsOf(j, at int) seen {
-	t := seen{consumed: get(p.reply, at+1), refunded: get(p.reply, at+2), expiry: p.totals[j].expiry, at: p.now}
+	t := seen{consumed: get(p.reply, at+1), refunded: get(p.reply, at+2), expiry: p.totals[j].expiry}
 	switch c := &p.counters[j]; {
 	case c.Wallet():
 		t.suffix, t.third = suffixForfeited, get(p.reply, at+3)
@@ -189,43 +177,10 @@ func (p *part) totalsOf(j, at int) seen {
 	return t
 }
 
-// moved is by how much a group moved the numbers of its counter j. Where one is
-// in it more than once its answers are all those after the last, so the first
-// has all of it.
-func (p *part) moved(g *group, j int) (u Units) {
-	if g.status != statusCharged {
-		return Units{}
-	}
-	key := p.totals[j].key
-	for i := g.from; i < g.to; i++ {
-		if c := &p.counters[i]; c.Algorithm.Quota() && p.totals[i].key == key {
-			if i < j {
-				return Units{}
-			}
-			u = u.Plus(unitsOf(c))
-		}
-	}
-	return u
-}
-
-// unitsOf is by how much a counter's cost moves its numbers.
-func unitsOf(c *limit.Counter) Units {
-	if c.Cost < 0 {
-		return Units{Refunded: -c.Cost}
-	}
-	return Units{Consumed: c.Cost}
-}
-
 // stepAt is a step of an advance: a key of the part, and what its number becomes.
 type stepAt struct {
-	key      int // in part.keys
-	from, to int64
-}
-
-// guardAt is a group's last guard: a key of the part, and what its number becomes.
-type guardAt struct {
-	key    int // in part.keys
-	number int64
+	key int // in part.keys
+	to  int64
 }
 
 // totalsAt is where a counter's totals are remembered; of quotas only.

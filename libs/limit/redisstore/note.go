@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
 // notedKey, with a note's name behind it, is the key of its number.
@@ -150,7 +151,7 @@ func (s *Store) notedKey(slot int, note *limit.Note) string {
 	if s.servers.cluster == nil {
 		return s.o.KeyPrefix + notedKey + note.Name
 	}
-	return besides(s.o.KeyPrefix, true, slot, notedKey+note.Name)
+	return epoch.Beside(s.o.KeyPrefix, true, slot, notedKey+note.Name)
 }
 
 // notes reports whether the decision's note is about an enforced counter. Then it

@@ -25,7 +25,7 @@ func onItsWay(t *testing.T, s *Store, note limit.Note, counters []limit.Counter)
 	a.layOut(s, counters, note.At)
 	b.add(a.parts[0])
 	b.lay(s)
-	b.stamp(s)
+	b.stamp(s, runID(t, s))
 	cmd := b.command(s)
 	return func() {
 		t.Helper()
@@ -90,9 +90,7 @@ func TestNothingIsGivenBackThatRedisHasForgotten(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := DeclareWhole(t.Context(), client, ""); err != nil {
-		t.Fatal(err)
-	}
+	declareWhole(t, client, "")
 	// The other's next call brings back what it has seen. A start without and after it:
 	for range 2 {
 		if _, err := other.TakeBack(t.Context(), note, back(note, c)); err != nil && !errors.Is(err, limit.ErrRestoring) {

@@ -140,7 +140,7 @@ func TestWhatIsNotChargedLeavesNoNote(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, allowed, err)
 		}
 	}
-	b.server.Del("p:" + markerKey)
+	b.server.Del("p:epoch")
 	if allowed, err := b.noted(noteOf(b.Store, 7), fixed(10), quota(10)); allowed || !errors.Is(err, limit.ErrRestoring) {
 		t.Errorf("restoring: %v, %v", allowed, err)
 	}
@@ -212,7 +212,7 @@ func TestTakingBackWaitsForARestore(t *testing.T) {
 			b.server.FlushAll()
 			want = nil
 		}
-		b.server.Del("p:" + markerKey)
+		b.server.Del("p:epoch")
 		if _, err := b.TakeBack(t.Context(), note, back(note, withCost(quota(10), 4))); !errors.Is(err, want) {
 			t.Errorf("lost %v: %v", lost, err)
 		}

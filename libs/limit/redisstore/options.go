@@ -47,6 +47,10 @@ type Options struct {
 	// CallTimeout is how long a connection is kept for an answer that is late;
 	// default DefaultCallTimeout. Configure sets it on the client.
 	CallTimeout time.Duration
+	// Proxied: between this process and Redis is something that speaks the protocol
+	// and may send a connection's commands to another server. Redis is asked in each
+	// call then which process it is, which costs it about 4 µs.
+	Proxied bool
 	// Lanes is how many calls to one server are under way at once; default 4.
 	// Decisions that come meanwhile travel together in the next one.
 	Lanes int
@@ -63,11 +67,11 @@ type Options struct {
 	// called until Close has returned. Where it is nil such counters are sent for
 	// without further ado, and are lost where Redis does not take them.
 	Owe func(at time.Time, counters []limit.Counter)
-	// HandIn, where it is there, brings back what else this process knows of that
+	// Report, where it is there, brings back what else this process knows of that
 	// lies beside the quotas; it is called after the totals and the steps' numbers
-	// were handed in to a Redis that may have lost them, again after an error, and
+	// were reported to a Redis that may have lost them, again after an error, and
 	// may do no harm to one that has not.
-	HandIn func(ctx context.Context) error
+	Report func(ctx context.Context) error
 	// Now is the local clock, used to guess Redis's; nil is time.Now.
 	Now func() time.Time
 }

@@ -64,7 +64,6 @@ type part struct {
 type group struct {
 	from, to int  // in part.counters
 	apart    bool // judged alone, outside the decision's all or nothing
-	guard    guardAt
 	guards   int  // guards that stand before the counters: a settlement's, a note's, or an advance's steps
 	undoes   bool // it gives back what another one has charged
 	noted    bool // a note says whether it was charged, and the caller sees to what is to be given back

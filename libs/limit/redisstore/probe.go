@@ -40,8 +40,8 @@ func (l *lanes) probeUntilClosed() {
 func (l *lanes) ping() error {
 	ctx, cancel := context.WithTimeout(l.s.background, l.s.o.CallTimeout)
 	defer cancel()
-	if l.pipeline != nil {
-		return l.pipeline.Ping(ctx).Err()
+	if l.server != nil {
+		return l.server.Ping(ctx).Err()
 	}
 	return l.s.client.Ping(ctx).Err()
 }
@@ -62,6 +62,7 @@ func (v *servers) lookAgain(l *lanes, err error) bool {
 	for addr, known := range v.byAddr {
 		if known == l {
 			delete(v.byAddr, addr)
+			l.close()
 		}
 	}
 	return false

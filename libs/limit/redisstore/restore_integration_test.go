@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
@@ -44,9 +45,7 @@ func TestMasterOfAClusterLosesItsQuotas(t *testing.T) {
 	}
 	restore := func() {
 		t.Helper()
-		if err := DeclareWhole(t.Context(), client, ""); err != nil {
-			t.Fatal(err)
-		}
+		declareWhole(t, client, "")
 	}
 	restore()
 	var st limit.State
@@ -61,7 +60,7 @@ func TestMasterOfAClusterLosesItsQuotas(t *testing.T) {
 	if st.Consumed != 41 {
 		t.Errorf("%+v, want 41 consumed", st)
 	}
-	marker := besides("", true, slotOf(counters[0].Key), markerKey)
+	marker := epoch.Key("", true, epoch.SlotOf(counters[0].Key))
 	if err := client.Del(t.Context(), marker).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
 // routeFor is how long a slot's server is believed without asking the client.
@@ -19,13 +20,13 @@ const routeFor = time.Second
 type servers struct {
 	s       *Store
 	cluster *redis.ClusterClient // nil: one Redis, and all keys are slot 0
-	only    *lanes
+	only    *lanes               // of a Cluster those to no server that is known
 
 	mu     sync.Mutex
 	byAddr map[string]*lanes
-	routes [numSlots]atomic.Pointer[route]
-	// markers are those that calls name, by slot.
-	markers [numSlots]atomic.Pointer[string]
+	routes [epoch.NumSlots]atomic.Pointer[route]
+	// epochs are those that calls name, by slot.
+	epochs [epoch.NumSlots]atomic.Pointer[string]
 }
 
 type route struct {
@@ -35,16 +36,18 @@ type route struct {
 
 func (v *servers) start(s *Store) {
 	v.s = s
-	v.only = newLanes(s, nil)
 	if c, ok := s.client.(*redis.ClusterClient); ok {
 		v.cluster, v.byAddr = c, map[string]*lanes{}
+		v.only = newLanes(s, nil)
+		return
 	}
+	v.only = newLanes(s, s.client.(*redis.Client)) // New has checked that
 }
 
-func newLanes(s *Store, node *redis.Client) *lanes {
-	l := &lanes{s: s, waiting: newQueue(), began: map[*lane]time.Time{}}
-	if node != nil {
-		l.pipeline = node
+func newLanes(s *Store, server *redis.Client) *lanes {
+	l := &lanes{s: s, server: server, waiting: newQueue(), began: map[*lane]time.Time{}}
+	if server != nil {
+		l.bound.Store(bind(server, s.o.Proxied))
 	}
 	o := s.o.Breaker
 	o.OnOpen = l.probeUntilClosed
@@ -57,7 +60,7 @@ func (v *servers) slot(key string) int {
 	if v.cluster == nil {
 		return 0
 	}
-	return slotOf(key)
+	return epoch.SlotOf(key)
 }
 
 // lanes are those to the server of the part's slot, as far as is known: the
@@ -81,7 +84,10 @@ func (v *servers) route(ctx context.Context, slot int, key string, now int64) *l
 		v.mu.Lock()
 		addr := node.Options().Addr
 		// A server that left the cluster and is back has a new client.
-		if to = v.byAddr[addr]; to == nil || to.pipeline != node {
+		if to = v.byAddr[addr]; to == nil || to.server != node {
+			if to != nil {
+				to.close()
+			}
 			to = newLanes(v.s, node)
 			v.byAddr[addr] = to
 		}
@@ -91,10 +97,31 @@ func (v *servers) route(ctx context.Context, slot int, key string, now int64) *l
 	return to
 }
 
-// markerKey is that of the quotas of a slot.
-func (v *servers) markerKey(slot int) string {
-	if v.cluster == nil {
-		return v.s.markerKey
+// seen takes note of which process was found at an address.
+func (v *servers) seen(p *epoch.Process, runID string) {
+	l := v.only
+	if v.cluster != nil {
+		v.mu.Lock()
+		l = v.byAddr[p.Addr]
+		v.mu.Unlock()
 	}
-	return besides(v.s.o.KeyPrefix, true, slot, markerKey)
+	if l != nil {
+		l.leads(runID)
+	}
+}
+
+// epochKey is that of the quotas of a slot.
+func (v *servers) epochKey(slot int) string {
+	if v.cluster == nil {
+		return v.s.epochKey
+	}
+	return epoch.Key(v.s.o.KeyPrefix, true, slot)
+}
+
+func (v *servers) close() {
+	for _, l := range v.all() {
+		if l.server != nil {
+			l.close()
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
 // Settle charges counters whatever their state, each once for each sequence
@@ -112,5 +113,5 @@ func (a *asking) laySettlement(s *Store, id string, sequence uint64, counters []
 
 // guardKey holds the last sequence of an id that was settled beside a counter.
 func guardKey(counter, id string) string {
-	return "{" + tagOf(counter) + "}:settled:" + strings.NewReplacer("{", "%7B", "}", "%7D").Replace(id)
+	return "{" + epoch.Tag(counter) + "}:settled:" + strings.NewReplacer("{", "%7B", "}", "%7D").Replace(id)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 	script "github.com/sluice-platform/sluice/schemas/redis"
 )
 
@@ -29,9 +30,8 @@ type Store struct {
 	sha      string
 	counts   counts
 	memory   *memory
-	losses   losses
-	// markerKey is of one Redis.
-	markerKey string
+	// epochKey is of one Redis.
+	epochKey string
 	// attention has Run look sooner; whole is what it saw last.
 	attention chan struct{}
 	whole     atomic.Bool
@@ -67,7 +67,7 @@ func New(client redis.UniversalClient, o Options) (*Store, error) {
 		client: client, o: o, now: o.Now, instance: rand.Text(), clock: clock{now: o.Now},
 		background: context.Background(), closing: make(chan struct{}),
 		lanePool: sync.Pool{New: func() any { return new(lane) }},
-		memory:   newMemory(o.Remembered), attention: make(chan struct{}, 1), markerKey: besides(o.KeyPrefix, false, 0, markerKey),
+		memory:   newMemory(o.Remembered), attention: make(chan struct{}, 1), epochKey: epoch.Key(o.KeyPrefix, false, 0),
 		askPool: sync.Pool{New: func() any { return new(asking) }},
 	}
 	s.partPool.New = func() any { return newPart(s.memory, &s.clock) }
@@ -85,11 +85,13 @@ func (s *Store) useScript(text string) {
 // is open.
 func (s *Store) Available() bool { return s.servers.available() }
 
-// Close waits for calls and probes under way, and gives up asking for receipts.
+// Close waits for calls and probes under way, and asks once more for answers that
+// are lost.
 // No Decide may run or follow.
 func (s *Store) Close() error {
 	s.close.Do(func() { close(s.closing) })
 	s.running.Wait()
+	s.servers.close()
 	return nil
 }
 

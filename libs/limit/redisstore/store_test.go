@@ -43,7 +43,7 @@ func (b *bench) wait(d time.Duration) {
 
 // keys are those of counters, not the marker and the receipts of calls.
 func (b *bench) keys() []string {
-	return slices.DeleteFunc(b.server.Keys(), func(key string) bool { return key == "p:"+markerKey || strings.Contains(key, "receipt:") })
+	return slices.DeleteFunc(b.server.Keys(), func(key string) bool { return key == "p:epoch" || strings.Contains(key, "once:") })
 }
 
 func (b *bench) decide(counters ...limit.Counter) limit.Decision {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
 // Totals are a quota counter's numbers, which only grow. Forfeited is of
@@ -26,6 +28,13 @@ func (t Totals) Used() int64 { return max(0, t.Consumed-t.Refunded) }
 func Keys(prefix, counter string) (consumed, refunded, forfeited, carried string) {
 	key := prefix + counter
 	return key + suffixConsumed, key + suffixRefunded, key + suffixForfeited, key + suffixCarried
+}
+
+// EpochKey names the epoch of the quotas beside a key, which is without the
+// prefix: what is read beside it may lack units where the epoch is not the process's
+// own.
+func EpochKey(client redis.UniversalClient, prefix, key string) string {
+	return epoch.KeyFor(client, prefix, key)
 }
 
 const numbersPerTotals = 4
