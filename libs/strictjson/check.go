@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/spelling"
+	"github.com/sluice-platform/sluice/libs/didyoumean"
 )
 
 // maxFound bounds the answer to a document that is wrong all over.
@@ -44,7 +44,7 @@ func (c *checker) addUnknown(path, name string, fields map[string]reflect.Type, 
 		return
 	}
 	there := "there are"
-	if near := spelling.Nearest(name, names); near != "" {
+	if near := didyoumean.Nearest(name, names); near != "" {
 		there = "did you mean " + near + "? There are"
 		c.unread = append(c.unread, unread{join(path, near), fields[near].Kind() == reflect.String})
 	}

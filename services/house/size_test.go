@@ -23,7 +23,6 @@ var sizeExceptions = map[string]int{
 	"back-up percent, libs/limit/redisstore":                                   19,
 	"back-up percent, libs/outbox":                                             20,
 	"back-up percent, libs/period":                                             16,
-	"back-up percent, libs/reconcile":                                          37,
 	"files, libs/rule":                                                         28,
 	"back-up percent, libs/service":                                            25,
 	"back-up percent, libs/settle":                                             20,

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluice-platform/sluice/libs/reconcile"
 	"github.com/sluice-platform/sluice/libs/service"
 	"github.com/sluice-platform/sluice/libs/usagestore"
 	"github.com/sluice-platform/sluice/services/sluice/client"
 	"github.com/sluice-platform/sluice/services/sluice/config"
+	"github.com/sluice-platform/sluice/services/sluice/reconcile"
 )
 
 // errDifferences ends the command with exit code 1; the report says the rest.

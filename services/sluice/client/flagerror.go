@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluice-platform/sluice/libs/spelling"
+	"github.com/sluice-platform/sluice/libs/didyoumean"
 )
 
 // FlagError says what would be right where a flag's value or name is wrong, in
@@ -22,7 +22,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &name) && name.GetSpecifiedShortnames() == "":
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if near := spelling.Nearest(name.GetSpecifiedName(), known); near != "" {
+		if near := didyoumean.Nearest(name.GetSpecifiedName(), known); near != "" {
 			return fmt.Errorf("%w: did you mean --%s?", err, near)
 		}
 	}

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/sluice-platform/sluice/libs/spelling"
+import "github.com/sluice-platform/sluice/libs/didyoumean"
 
 // path and env are what a misspelt name is compared with.
 func (k Key) path() string { return k.Path }
@@ -13,7 +13,7 @@ func suggestion(name string, keys []Key, of func(Key) string) string {
 	for i, k := range keys {
 		names[i] = of(k)
 	}
-	near := spelling.Nearest(name, names)
+	near := didyoumean.Nearest(name, names)
 	if near == "" {
 		return ""
 	}

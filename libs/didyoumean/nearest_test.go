@@ -1,10 +1,10 @@
-package spelling_test
+package didyoumean_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-platform/sluice/libs/spelling"
+	"github.com/sluice-platform/sluice/libs/didyoumean"
 )
 
 func TestNearest(t *testing.T) {
@@ -15,14 +15,14 @@ func TestNearest(t *testing.T) {
 		"on_store_loss": "onStoreLoss", "onstoreloss": "onStoreLoss", "onMising": "onMissing",
 		"colour": "", "x": "", "": "", "prefix": "", strings.Repeat("window", 30): "",
 	} {
-		if got := spelling.Nearest(name, known); got != want {
+		if got := didyoumean.Nearest(name, known); got != want {
 			t.Errorf("%q is near %q, want %q", name, got, want)
 		}
 	}
-	if got := spelling.Nearest("id", nil); got != "" {
+	if got := didyoumean.Nearest("id", nil); got != "" {
 		t.Errorf("%q is near nothing", got)
 	}
-	if got := spelling.Nearest("ac", []string{"ab", "ad"}); got != "ab" {
+	if got := didyoumean.Nearest("ac", []string{"ab", "ad"}); got != "ab" {
 		t.Errorf("of two that are as near %q is taken", got)
 	}
 }

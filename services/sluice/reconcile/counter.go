@@ -64,3 +64,8 @@ func (r *run) hasEvents(c *counter) bool {
 	}
 	return !c.bounds.Start.Before(r.EventsSince)
 }
+
+type run struct {
+	Sources
+	Options
+}
