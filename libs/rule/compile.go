@@ -80,6 +80,14 @@ type Compiled struct {
 // of its own.
 func (c *Compiled) CountsKeys() bool { return c.group.kind == kindAPIKey }
 
+// AlgorithmName is empty where this build cannot read the algorithm.
+func (c *Compiled) AlgorithmName() string {
+	if c.Unreadable != "" {
+		return ""
+	}
+	return c.Algorithm.String()
+}
+
 // rollover is of the few quotas that carry unused units into their next period.
 type rollover struct {
 	most  int64

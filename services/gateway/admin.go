@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/purges"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/services/gateway/internal/explain"
 )
 
 // tableView is what operators and tests see of a table. It shows keys and
@@ -45,13 +46,13 @@ type entryView struct {
 
 // RootAdminRoutes implements service.RootAdminHandler.
 func (s *Service) RootAdminRoutes() []string {
-	return []string{explainPattern, openPattern, releasePattern}
+	return []string{explain.Pattern, openPattern, releasePattern}
 }
 
 // AdminRoutes implements service.AdminHandler: GET /tables/{topic}, with ?key=
 // for one entry alone, POST /v1/explain, and the list and release of reservations.
 func (s *Service) AdminRoutes(mux *http.ServeMux) {
-	mux.Handle(explainPattern, s.explainer)
+	mux.Handle(explain.Pattern, s.explainer)
 	mux.Handle(openPattern, s.lister)
 	mux.Handle(releasePattern, s.releaser)
 	mux.HandleFunc("GET /tables/{topic}", func(w http.ResponseWriter, r *http.Request) {

@@ -4,19 +4,16 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // Header names in canonical form, so that maps can be written directly.
 const (
 	headerDecisionID = "Sluice-Decision-Id"
 	headerDegraded   = "Sluice-Degraded"
-	headerLimit      = "Ratelimit"
-	headerPolicy     = "Ratelimit-Policy"
 	headerRetryAfter = "Retry-After"
-
-	headerLegacyLimit     = "X-Ratelimit-Limit"
-	headerLegacyRemaining = "X-Ratelimit-Remaining"
-	headerLegacyReset     = "X-Ratelimit-Reset"
 )
 
 // setHeaders puts what the decision says on an answer, in place of what an
@@ -30,7 +27,7 @@ func (g *gate) setHeaders(x *exchange, h http.Header) {
 
 // tellsLegacy: clients of the service are told in X-RateLimit-* too.
 func (g *gate) tellsLegacy(x *exchange) bool {
-	return g.answers.LegacyHeaders || x.service.legacyHeaders
+	return g.answers.LegacyHeaders || x.service.LegacyHeaders
 }
 
 func (x *exchange) setHeaders(h http.Header) {
@@ -42,7 +39,7 @@ func (x *exchange) setHeaders(h http.Header) {
 	if len(x.judged) > 0 && !x.onlyUnlimited() {
 		policies, limits := x.fields()
 		values[1], values[2], n = policies, limits, 3
-		h[headerPolicy], h[headerLimit] = values[1:2:2], values[2:3:3]
+		h[proxy.HeaderPolicy], h[proxy.HeaderLimit] = values[1:2:2], values[2:3:3]
 	}
 	if degraded {
 		values[n] = x.verdict.loss.degraded
@@ -63,11 +60,11 @@ func (x *exchange) setLegacyHeaders(h http.Header) {
 		return
 	}
 	j := &x.judged[i]
-	h.Set(headerLegacyLimit, strconv.FormatInt(j.state.Limit, 10))
-	h.Set(headerLegacyRemaining, strconv.FormatInt(j.available(), 10))
-	h.Del(headerLegacyReset)
+	h.Set(proxy.HeaderLegacyLimit, strconv.FormatInt(j.state.Limit, 10))
+	h.Set(proxy.HeaderLegacyRemaining, strconv.FormatInt(j.available(), 10))
+	h.Del(proxy.HeaderLegacyReset)
 	if t := max(j.state.Reset, j.state.RetryAfter); !j.neverRenews(t) {
-		h.Set(headerLegacyReset, strconv.FormatInt(wholeSeconds(t), 10))
+		h.Set(proxy.HeaderLegacyReset, strconv.FormatInt(wholeSeconds(t), 10))
 	}
 }
 
@@ -81,22 +78,22 @@ func (g *gate) cut(x *exchange) bool {
 	g.record(x, v.status)
 	h := x.w.Header()
 	g.setHeaders(x, h)
-	p := problem{status: v.status, violated: v.violated, decision: x.id}
+	p := reject.Problem{Status: v.status, Violated: v.violated, DecisionID: x.id}
 	switch v.status {
 	case http.StatusServiceUnavailable:
-		h[headerRetryAfter] = []string{shortWait()}
-		p.kind, p.title, p.detail = problemReducedCapacity, "Temporarily reduced capacity", v.loss.detail
+		h[headerRetryAfter] = []string{reject.ShortWait()}
+		p.Type, p.Title, p.Detail = reject.ReducedCapacity, "Temporarily reduced capacity", v.loss.detail
 	case http.StatusTooManyRequests:
 		if wait, ok := g.retryAfter(x); ok {
 			h[headerRetryAfter] = []string{strconv.FormatInt(wait, 10)}
 		}
-		p.kind, p.title, p.detail = problemQuotaExceeded, "Quota exceeded", "The request would exceed what the violated policies allow."
+		p.Type, p.Title, p.Detail = reject.QuotaExceeded, "Quota exceeded", "The request would exceed what the violated policies allow."
 	default:
-		p.kind, p.title, p.detail = problemNotEntitled, "Not entitled", "The violated policies entitle to nothing here."
+		p.Type, p.Title, p.Detail = reject.NotEntitled, "Not entitled", "The violated policies entitle to nothing here."
 		if v.reason == reasonIdentityMissing {
-			p.kind, p.title, p.detail = problemIdentityMissing, "Identity missing", "The violated policies demand an identity that the request does not have."
+			p.Type, p.Title, p.Detail = reject.IdentityMissing, "Identity missing", "The violated policies demand an identity that the request does not have."
 		}
 	}
-	x.scratch = p.write(x.w, x.scratch)
+	p.Write(x.w)
 	return false
 }

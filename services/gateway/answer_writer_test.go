@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
 // forged are headers that an upstream writes in the gate's name.
@@ -88,7 +89,7 @@ func TestUpstreamsCannotSpeakForTheGate(t *testing.T) {
 				t.Errorf("announced %v: %s is the upstream's", announce, name)
 			}
 		}
-		if e := s.event(); res.Header.Get(headerDecisionID) != e.ID || res.Header.Get(headerLegacyLimit) != "10" {
+		if e := s.event(); res.Header.Get(headerDecisionID) != e.ID || res.Header.Get(proxy.HeaderLegacyLimit) != "10" {
 			t.Errorf("announced %v: %v", announce, res.Header)
 		}
 	}

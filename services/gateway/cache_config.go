@@ -3,11 +3,12 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/httpcache"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
 // CacheConfig bounds the caching of services' answers, which the catalog turns
@@ -35,21 +36,15 @@ func (c *CacheConfig) HTTPOptions() httpcache.Options {
 	return httpcache.Options{
 		Prefix: c.KeyPrefix, MemoryBytes: c.MemoryBytes, LoadTimeout: c.LoadTimeout, RedisTimeout: c.RedisTimeout, MaxLoadsAway: c.MaxLoadsAway,
 		MaxFresh: catalog.MaxFresh, MaxStale: catalog.MaxStale,
-		Identity:    []string{headerTenant, headerUser, headerApplication},
-		Credentials: []string{headerAuthorization, headerAPIKey},
-		Omit:        writtenByGate,
+		Identity:    []string{identify.HeaderTenant, identify.HeaderUser, identify.HeaderApplication},
+		Credentials: []string{identify.HeaderAuthorization, identify.HeaderAPIKey},
+		Omit:        proxy.WrittenByGate,
 	}
 }
 
 // usable reports whether stored responses may be served: purges that were not read, or not for too long, may forbid it.
 func (c *CacheConfig) usable(ready func() error, age func() time.Duration) func() bool {
 	return func() bool { return ready() == nil && (c.MaxStaleness == 0 || age() <= c.MaxStaleness) }
-}
-
-// writtenByGate reports response fields that the gate writes for each response.
-func writtenByGate(name string) bool {
-	name = dashed(name)
-	return name == headerLimit || name == headerPolicy || strings.HasPrefix(name, sluicePrefix) || strings.HasPrefix(name, "X-Ratelimit-")
 }
 
 func (c *CacheConfig) check() error {

@@ -11,6 +11,8 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/spool"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
 // Config configures a gateway.
@@ -26,7 +28,7 @@ type Config struct {
 	Reservations ReservationsConfig `koanf:"reservations"`
 	Cache        CacheConfig        `koanf:"cache"`
 	Server       ServerConfig       `koanf:"server"`
-	Upstream     UpstreamConfig     `koanf:"upstream"`
+	Upstream     proxy.Config       `koanf:"upstream"`
 	DrainTimeout time.Duration      `koanf:"drainTimeout" doc:"How long a stop waits for requests under way before it cuts them."`
 }
 
@@ -50,6 +52,19 @@ type AnswersConfig struct {
 	LegacyHeaders    bool    `koanf:"legacyHeaders" doc:"Also send X-RateLimit-Limit, -Remaining and -Reset (seconds), of the tightest policy. A service can ask for them alone (legacyHeaders in the catalog)."`
 }
 
+// ExplainConfig says who may ask why a request would pass or not.
+type ExplainConfig struct {
+	Tokens []identify.OperatorToken `koanf:"tokens" doc:"Bearer tokens that may call POST /v1/explain on the admin port. Without any, every call is refused."`
+}
+
+func (c *ExplainConfig) callers() (identify.Operators, error) {
+	return identify.NewOperators("gateway.explain.tokens", c.Tokens)
+}
+
+func (c *ReservationsConfig) operators() (identify.Operators, error) {
+	return identify.NewOperators("gateway.reservations.tokens", c.Tokens)
+}
+
 // SpoolConfig is where usage events wait for Kafka.
 type SpoolConfig struct {
 	Dir          string        `koanf:"dir" doc:"Folder of the spool; on a volume that outlives the process, one a gateway."`
@@ -67,8 +82,8 @@ type StoreConfig struct {
 
 // ReservationsConfig bounds reservations.
 type ReservationsConfig struct {
-	MaxOpen int     `koanf:"maxOpen" doc:"How many reservations a tenant may have open at once (429 beyond), 1 to 1000000; each takes 1.2 KB of Redis. The same on all gateways."`
-	Tokens  []Token `koanf:"tokens" doc:"Bearer tokens of operators, who may list and release any tenant's reservations on the admin port. Without any, every call is refused."`
+	MaxOpen int                      `koanf:"maxOpen" doc:"How many reservations a tenant may have open at once (429 beyond), 1 to 1000000; each takes 1.2 KB of Redis. The same on all gateways."`
+	Tokens  []identify.OperatorToken `koanf:"tokens" doc:"Bearer tokens of operators, who may list and release any tenant's reservations on the admin port. Without any, every call is refused."`
 }
 
 // ServerConfig bounds what clients may take.
@@ -76,14 +91,6 @@ type ServerConfig struct {
 	ReadHeaderTimeout time.Duration `koanf:"readHeaderTimeout" doc:"How long a client may take to send its headers."`
 	IdleTimeout       time.Duration `koanf:"idleTimeout" doc:"How long an idle client connection is kept."`
 	MaxHeaderBytes    int           `koanf:"maxHeaderBytes" doc:"Largest header a client may send (431 beyond)."`
-}
-
-// UpstreamConfig is how services behind the gate are reached.
-type UpstreamConfig struct {
-	DialTimeout     time.Duration `koanf:"dialTimeout" doc:"How long connecting to an upstream may take (504 beyond)."`
-	ResponseTimeout time.Duration `koanf:"responseTimeout" doc:"How long an upstream may take to begin its answer (504 beyond)."`
-	IdleTimeout     time.Duration `koanf:"idleTimeout" doc:"How long an idle upstream connection is kept."`
-	MaxIdlePerHost  int           `koanf:"maxIdlePerHost" doc:"Idle connections kept to each upstream."`
 }
 
 // DefaultConfig returns the defaults.
@@ -97,7 +104,7 @@ func DefaultConfig() Config {
 		Reservations: ReservationsConfig{MaxOpen: reserve.DefaultMaxOpen},
 		Cache:        DefaultCacheConfig(),
 		Server:       ServerConfig{ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10},
-		Upstream:     UpstreamConfig{DialTimeout: 3 * time.Second, ResponseTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxIdlePerHost: 256},
+		Upstream:     proxy.Config{DialTimeout: 3 * time.Second, ResponseTimeout: time.Minute, IdleTimeout: 90 * time.Second, MaxIdlePerHost: 256},
 		DrainTimeout: 10 * time.Second,
 	}
 }

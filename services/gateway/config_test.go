@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluice-platform/sluice/libs/jwt"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 )
 
 func TestDefaultsAreValid(t *testing.T) {
@@ -31,8 +32,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		"gateway.identity.trustedCidrs":                func(c *Config) { c.Identity.TrustedCIDRs = []string{"127.0.0.1"} },
 		"gateway.identity.maxStaleness":                func(c *Config) { c.Identity.MaxStaleness = -1 },
 		"gateway.identity.jwt: issuers[0].issuer":      func(c *Config) { c.Identity.JWT.Issuers = []jwt.Issuer{{}} },
-		"gateway.explain.tokens[0]":                    func(c *Config) { c.Explain.Tokens = []Token{{Name: "x", SHA256: "ab"}} },
-		"gateway.reservations.tokens[0] (ops)":         func(c *Config) { c.Reservations.Tokens = []Token{{Name: "ops", SHA256: "abc"}} },
+		"gateway.explain.tokens[0]":                    func(c *Config) { c.Explain.Tokens = []identify.OperatorToken{{Name: "x", SHA256: "ab"}} },
+		"gateway.reservations.tokens[0] (ops)":         func(c *Config) { c.Reservations.Tokens = []identify.OperatorToken{{Name: "ops", SHA256: "abc"}} },
 		"gateway.reservations.maxOpen must be 1 to":    func(c *Config) { c.Reservations.MaxOpen = 0 },
 		"maxOpen must be 1 to 1000000, not 1000001":    func(c *Config) { c.Reservations.MaxOpen = 1_000_001 },
 		"gateway.answers.retryAfterJitter":             func(c *Config) { c.Answers.RetryAfterJitter = math.NaN() },

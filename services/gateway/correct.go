@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 )
 
 // correct charges or gives back the difference between what the service says
@@ -16,21 +17,21 @@ import (
 // corrected numbers. It denies nothing. Rules with a cost of their own are not
 // concerned, nor those that gave back all they charged.
 func (g *gate) correct(x *exchange, h http.Header) {
-	values := h[x.service.costHeader]
+	values := h[x.service.CostHeader]
 	if len(values) == 0 {
 		return
 	}
-	delete(h, x.service.costHeader)
-	cost, ok := parseCost(values[0])
+	delete(h, x.service.CostHeader)
+	cost, ok := identify.ParseCost(values[0])
 	switch {
 	case len(values) > 1 || !ok:
 		g.metrics.corrections[correctionMalformed].Inc()
 	case cost == x.cost:
-	case cost > max(x.service.maxCost, x.cost):
+	case cost > max(x.service.MaxCost, x.cost):
 		// To charge all of it could shut the customer out for years, and part of
 		// it would be as wrong: what the catalog says is all that is known.
 		g.metrics.corrections[correctionTooLarge].Inc()
-		g.complain.Say(slog.LevelWarn, "a service names a cost above its maxCost; the first charge stays", "service", x.service.name, "cost", cost, "maxCost", x.service.maxCost)
+		g.complain.Say(slog.LevelWarn, "a service names a cost above its maxCost; the first charge stays", "service", x.service.Name, "cost", cost, "maxCost", x.service.MaxCost)
 	default:
 		g.correctTo(x, cost)
 	}
@@ -47,7 +48,7 @@ func (g *gate) correctTo(x *exchange, cost int64) {
 		result = correctionOwed
 	case err != nil:
 		g.metrics.corrections[correctionLost].Inc()
-		g.complain.Say(slog.LevelError, "cost of a request could not be corrected", "service", x.service.name, "units", difference, "error", err)
+		g.complain.Say(slog.LevelError, "cost of a request could not be corrected", "service", x.service.Name, "units", difference, "error", err)
 		return
 	}
 	// What passed uncounted is in the journal with its first cost.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 )
 
 func TestTrustedCallersNameTheCost(t *testing.T) {
@@ -42,7 +43,7 @@ func TestTrustedCallersNameTheCost(t *testing.T) {
 		s := newStand(t, o)
 		a := s.get(c.path, c.headers...)
 		if c.want < 0 {
-			if p := a.problem(t); a.StatusCode != http.StatusBadRequest || !strings.Contains(p.Detail, headerCost) || len(s.events()) > 0 {
+			if p := a.problem(t); a.StatusCode != http.StatusBadRequest || !strings.Contains(p.Detail, identify.HeaderCost) || len(s.events()) > 0 {
 				t.Errorf("%+v: %d %s", c, a.StatusCode, a.body)
 			}
 			continue
@@ -63,7 +64,7 @@ func FuzzParseCost(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, ok := parseCost(s)
+		got, ok := identify.ParseCost(s)
 		digits := s != "" && strings.Trim(s, "0123456789") == ""
 		n, isNumber := new(big.Int).SetString(s, 10)
 		want := digits && isNumber && n.Cmp(big.NewInt(limit.MaxInteger)) <= 0

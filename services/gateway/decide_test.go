@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // failingStore fails as it is told, and otherwise asks the model.
@@ -81,7 +82,7 @@ func TestOverTheLimitIs429(t *testing.T) {
 	}
 	a := s.get("/demo/x", acme...)
 	p, e := a.problem(t), s.event()
-	if a.StatusCode != 429 || p.Type != problemQuotaExceeded || !reflect.DeepEqual(p.Violated, []string{"two"}) || a.Header.Get("Retry-After") != "3600" {
+	if a.StatusCode != 429 || p.Type != reject.QuotaExceeded || !reflect.DeepEqual(p.Violated, []string{"two"}) || a.Header.Get("Retry-After") != "3600" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
 	if e.Decision != "DENY" || e.StatusCode != 429 || e.Reason != reasonQuotaExceeded || e.ID != a.Header.Get(headerDecisionID) || e.ID != p.DecisionID {
@@ -164,10 +165,10 @@ func TestZeroUnlimitedAbsentAreThreeThings(t *testing.T) {
 	}{
 		"absent":           {nil, 200, ""},
 		"unlimited":        {[]string{`{"id":"a","subject":{"kind":"tenant","value":"*"},"metric":"m","unlimited":true}`}, 200, ""},
-		"quota of 0":       {[]string{ruleJSON("a", "tenant", "m", noQuota, "")}, 403, problemNotEntitled},
-		"rate of 0":        {[]string{ruleJSON("a", "tenant", "m", noRate, "")}, 429, problemQuotaExceeded},
-		"403 goes first":   {[]string{ruleJSON("a", "tenant", "m", noRate, ""), ruleJSON("b", "user", "m", noQuota, "")}, 403, problemNotEntitled},
-		"identity missing": {[]string{ruleJSON("a", "application", "m", tenOnce, `,"onMissing":"deny"`)}, 403, problemIdentityMissing},
+		"quota of 0":       {[]string{ruleJSON("a", "tenant", "m", noQuota, "")}, 403, reject.NotEntitled},
+		"rate of 0":        {[]string{ruleJSON("a", "tenant", "m", noRate, "")}, 429, reject.QuotaExceeded},
+		"403 goes first":   {[]string{ruleJSON("a", "tenant", "m", noRate, ""), ruleJSON("b", "user", "m", noQuota, "")}, 403, reject.NotEntitled},
+		"identity missing": {[]string{ruleJSON("a", "application", "m", tenOnce, `,"onMissing":"deny"`)}, 403, reject.IdentityMissing},
 		"identity skipped": {[]string{ruleJSON("a", "application", "m", noRate, `,"onMissing":"skip"`)}, 200, ""},
 	} {
 		s := newStand(t, standOptions{trusted: []string{loopback}})
@@ -253,7 +254,7 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 		}
 		if c.status == 503 {
 			wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
-			if err != nil || wait < 1 || a.problem(t).Type != problemReducedCapacity || a.problem(t).Detail != why.detail || e.Reason != why.reason {
+			if err != nil || wait < 1 || a.problem(t).Type != reject.ReducedCapacity || a.problem(t).Detail != why.detail || e.Reason != why.reason {
 				t.Errorf("%s: %v %s, event %+v", name, a.Header, a.body, e)
 			}
 			if testutil.ToFloat64(s.gate.metrics.fallback[policyClosed]) != 1 || testutil.ToFloat64(s.gate.metrics.decisions[outcomeError]) != 1 {
@@ -330,7 +331,7 @@ func TestUnreadableRulesAreTheirOwnPolicy(t *testing.T) {
 			t.Errorf("%s: %d, event %+v, owed %v", policy, a.StatusCode, e, book.costs)
 		}
 		if c.status == 503 {
-			if p := a.problem(t); p.Type != problemReducedCapacity || p.Detail != lossOfRule.detail || !reflect.DeepEqual(p.Violated, []string{"new"}) {
+			if p := a.problem(t); p.Type != reject.ReducedCapacity || p.Detail != lossOfRule.detail || !reflect.DeepEqual(p.Violated, []string{"new"}) {
 				t.Errorf("%s: %s", policy, a.body)
 			}
 		} else if a.Header.Get(headerDegraded) != "rule" || !strings.HasPrefix(a.Header.Get("RateLimit"), `"calls";r=9`) {

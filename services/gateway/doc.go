@@ -4,19 +4,19 @@
 //
 // # Model
 //
-// A request walks a list of stages (gate.go):
+// A request walks a list of stages (pipeline.go):
 //
-//	admit     nothing passes before the tables are whole
-//	identify  whose request is it: API key, else token, else headers of a trusted peer
-//	match     clean the path; service by longest prefix, endpoint, rules
-//	cacheLookup  is there a stored answer that a rule does not charge
-//	decide    ONE call to the counter store for all matched rules
-//	cut       403, 429 or 503 as problem+json
-//	cached    what the cache may do
-//	forward   a stored answer, or to an upstream, by weight
+//	admit        reject everything before the tables are complete
+//	identify     whose request it is (internal/identify)
+//	match        path, service, endpoint, admission (internal/routing); the rules that cover it
+//	cacheLookup  find a stored response that a rule does not charge
+//	decide       ONE call to the counter store for all matched rules
+//	cut          403, 429 or 503 as problem+json (internal/reject)
+//	forward      a stored response, or the service's (internal/proxy, libs/httpcache)
 //
-// and its event is recorded on the way, before the answer leaves: cut does it
-// for refused requests, the upstream's answer header for forwarded ones.
+// Its event is recorded before the answer leaves: by cut for denied requests, when
+// the service's response header arrives for forwarded ones. internal/explain
+// answers what would happen to a request that is not made.
 //
 // # Invariants
 //

@@ -10,6 +10,8 @@ import (
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // A gateway that is cut off may honour a revoked key; where the service says
@@ -39,16 +41,16 @@ func TestStaleKeysAreRefusedWhereAsked(t *testing.T) {
 		{time.Hour, time.Minute, "/strict/x", nil, 200},
 		{time.Hour, 0, "/strict/x", key, 200}, // off
 	} {
-		s.gate.keysAge, s.gate.maxStaleness = func() time.Duration { return c.age }, c.most
+		s.gate.admission.KeysAge, s.gate.admission.MaxStaleness = func() time.Duration { return c.age }, c.most
 		a := s.get(c.path, c.headers...)
 		if a.StatusCode != c.want {
 			t.Errorf("%+v: %d %s", c, a.StatusCode, a.body)
 		}
-		if c.want == http.StatusServiceUnavailable && (a.problem(t).Type != problemReducedCapacity || a.Header.Get("Retry-After") == "" || a.Header.Get(headerDecisionID) != "") {
+		if c.want == http.StatusServiceUnavailable && (a.problem(t).Type != reject.ReducedCapacity || a.Header.Get("Retry-After") == "" || a.Header.Get(headerDecisionID) != "") {
 			t.Errorf("%+v: %v %s", c, a.Header, a.body)
 		}
 	}
-	if got := testutil.ToFloat64(s.gate.metrics.refused[refusedStaleKeys]); got != 3 {
+	if got := testutil.ToFloat64(s.gate.metrics.refused[reject.StaleKeys]); got != 3 {
 		t.Errorf("%v refusals are counted", got)
 	}
 }
@@ -60,7 +62,7 @@ func TestUnknownDemandsAreNotTaken(t *testing.T) {
 		`{"name":"a","prefix":"/","requireIdentity":"passkey"}`,
 		`{"name":"a","prefix":"/","requireKey":true,"requireIdentity":"token"}`,
 	} {
-		if _, err := decodeService("a", []byte(text)); err == nil || !strings.Contains(err.Error(), "requireIdentity") {
+		if _, err := routing.DecodeService("a", []byte(text)); err == nil || !strings.Contains(err.Error(), "requireIdentity") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

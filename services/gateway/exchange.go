@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -10,17 +9,10 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
-
-// identity is whose request it is, as far as the gate knows.
-type identity struct {
-	tenant, user, application string
-	// key is the API key that proved it, nil without one.
-	key *apiKey
-	// token is the token that proved it, empty without one. It is never
-	// recorded or logged.
-	token string
-}
 
 // exchange is one request on its way through the stages. One goroutine owns it
 // from start to end; it comes from a pool and its slices keep their capacity.
@@ -28,22 +20,19 @@ type exchange struct {
 	w http.ResponseWriter
 	r *http.Request
 
+	gate  *gate
 	start time.Time
-	// trustedPeer: the peer may name identities and hops before it.
-	trustedPeer bool
-	who         identity
+	// caller is whose request it is.
+	caller identify.Caller
 
-	service  *service
-	endpoint *endpoint // nil: the path is not in the catalog
-	path     string    // cleaned, escaped
-	method   string    // the request's own, or of a reservation the one asked for
+	service  *routing.Service
+	endpoint *routing.Endpoint // nil: the path is not in the catalog
+	path     string            // cleaned, escaped
+	method   string            // the request's own, or of a reservation the one asked for
 	// reservation is the id of the one that is made, empty for requests.
 	reservation      string
 	reservationState *usage.ReservationState
 	cost             int64
-	// callersCost is what a trusted peer says the request costs, if it does.
-	callersCost   int64
-	costIsCallers bool
 
 	req      rule.Request
 	matches  []rule.Match
@@ -80,10 +69,8 @@ type exchange struct {
 	// lookup is what the cache does for the request, nil where the route is not cached.
 	lookup *httpcache.Lookup
 
-	// body is the request's while it is forwarded, nil where it has none;
-	// answer is what its answer is written through.
-	body   *clientBody
-	answer answerWriter
+	// forwarded is the request on its way to the service.
+	forwarded proxy.Request
 }
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
@@ -114,12 +101,4 @@ func (x *exchange) free() {
 		charges: x.charges[:0], scratch: x.scratch[:0], held: x.held.emptied(),
 	}
 	exchanges.Put(x)
-}
-
-type exchangeKey struct{}
-
-// exchangeOf finds the exchange that a forwarded request belongs to.
-func exchangeOf(ctx context.Context) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return x
 }

@@ -18,23 +18,28 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/services/gateway/internal/explain"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 const explainToken = "explain-me"
 
-func (s *stand) explainer() *explainer {
+func (s *stand) explainer() *explain.Explainer {
 	s.t.Helper()
-	cfg := ExplainConfig{Tokens: []Token{{Name: "test", SHA256: withHash(explainToken, keys.Key{}).SHA256}}}
+	cfg := ExplainConfig{Tokens: []identify.OperatorToken{{Name: "test", SHA256: withHash(explainToken, keys.Key{}).SHA256}}}
 	allowed, err := cfg.callers()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return &explainer{
-		gate: s.gate, index: s.index, callers: allowed, ready: s.gate.tables,
-		keyOf:     func(id string) (*apiKey, bool) { k := s.gate.keys.byID[id]; return k, k != nil },
-		unread:    func() []string { return nil },
-		serviceOf: func(name string) (*service, bool) { v := s.gate.routes.services[name]; return v, v != nil },
-	}
+	g := s.gate
+	return explain.New(explain.Options{
+		Index: s.index, Ready: g.tables, Unread: func() []string { return nil },
+		Key:     func(id string) (*identify.Key, bool) { k := s.keyRecords[id]; return k, k != nil },
+		Service: func(name string) (*routing.Service, bool) { v := s.services[name]; return v, v != nil },
+		Routes:  g.routes, Admission: &g.admission, Counter: g.counter, Store: g.store, Foretell: foretell, Wait: waitFor,
+		Operators: allowed, Now: g.now, Log: g.log,
+	})
 }
 
 // ask asks through HTTP, as the admin port serves it.
@@ -49,10 +54,10 @@ func (s *stand) ask(token, body string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-func (s *stand) explained(body string) explanation {
+func (s *stand) explained(body string) explain.Explanation {
 	s.t.Helper()
 	status, text := s.ask(explainToken, body)
-	var out explanation
+	var out explain.Explanation
 	if err := json.Unmarshal([]byte(text), &out); status != http.StatusOK || err != nil {
 		s.t.Fatalf("%d %s: %v", status, text, err)
 	}
@@ -116,7 +121,7 @@ func TestExplainSaysWhyAndChargesNothing(t *testing.T) {
 		t.Errorf("a shadow winner that would not pass: %+v", w)
 	}
 
-	// Twice pass, then one is denied, as the explanation says; asking changes nothing.
+	// Twice pass, then one is denied, as the explain.Explanation says; asking changes nothing.
 	for i, status := range []int{200, 200, 429} {
 		before := s.explained(`{"tenantId":"acme","path":"/demo/pay/7"}`)
 		if *before.WouldPass != (status == 200) || *before.Winners[0].Remaining != int64(7-3*i) {
@@ -244,7 +249,7 @@ func TestExplainSaysWhatBecomesOfACostAboveMaxCost(t *testing.T) {
 	}
 	s.putRule(`{"id":"r","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"quota","kind":"renewing","limit":11000,"period":"day"}}`)
 	for _, name := range []string{"bounded", "named"} {
-		ask := func(cost int) explanation {
+		ask := func(cost int) explain.Explanation {
 			return s.explained(fmt.Sprintf(`{"tenantId":"acme","path":"/%s/x","cost":%d}`, name, cost))
 		}
 		if out := ask(10_000); out.Note != "" || !*out.WouldPass {
@@ -254,7 +259,7 @@ func TestExplainSaysWhatBecomesOfACostAboveMaxCost(t *testing.T) {
 		if !strings.Contains(out.Note, "above maxCost 10000 of service "+name) || strings.Contains(out.Note, "changes nothing") != (name == "named") {
 			t.Errorf("%s: notes %q", name, out.Note)
 		}
-		if a := s.get("/"+name+"/x", "X-Tenant-Id", "acme", headerCost, "12000"); a.StatusCode != out.Status {
+		if a := s.get("/"+name+"/x", "X-Tenant-Id", "acme", identify.HeaderCost, "12000"); a.StatusCode != out.Status {
 			t.Errorf("%s: foretells %d, and answers %d", name, out.Status, a.StatusCode)
 		}
 	}
@@ -268,7 +273,7 @@ func TestExplainIsForTokensOnly(t *testing.T) {
 			t.Errorf("token %q: %d", token, status)
 		}
 	}
-	if _, err := (&ExplainConfig{Tokens: []Token{{Name: "x", SHA256: "abc"}}}).callers(); err == nil || !strings.Contains(err.Error(), "64 hexadecimal") {
+	if _, err := (&ExplainConfig{Tokens: []identify.OperatorToken{{Name: "x", SHA256: "abc"}}}).callers(); err == nil || !strings.Contains(err.Error(), "64 hexadecimal") {
 		t.Errorf("%v", err)
 	}
 }

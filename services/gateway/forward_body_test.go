@@ -89,7 +89,7 @@ func TestBodyThatIsCutOffIsTheClientsDoing(t *testing.T) {
 			if err := conn.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if e := s.nextEvent(); e.StatusCode != statusClientGone || e.Decision != "ALLOW" {
+			if e := s.nextEvent(); e.StatusCode != 499 || e.Decision != "ALLOW" {
 				t.Errorf("%s, reset %v: event %+v", name, reset, e)
 			}
 			s.mustBlameTheClient()

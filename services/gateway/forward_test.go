@@ -263,7 +263,7 @@ func TestClientThatGoesAwayIsRecordedOnce(t *testing.T) {
 			t.Fatal("the request is still under way")
 		}
 	}
-	if e := s.event(); e.StatusCode != statusClientGone || e.Decision != "ALLOW" {
+	if e := s.event(); e.StatusCode != 499 || e.Decision != "ALLOW" {
 		t.Errorf("event %+v", e)
 	}
 }

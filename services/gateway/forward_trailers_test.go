@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
 // trailing is an upstream that keeps the trailers of the last request, as they
@@ -46,7 +47,7 @@ func TestTrailersOfRequestsPass(t *testing.T) {
 		s := newStand(t, standOptions{trusted: []string{loopback}, catalog: []catalog.Service{
 			{Name: "demo", Prefix: "/demo/", Upstreams: []catalog.Upstream{{URL: server.URL}}},
 		}})
-		transport := newTransport(DefaultConfig().Upstream)
+		transport := proxy.NewTransport(DefaultConfig().Upstream)
 		transport.Protocols = server.Config.Protocols
 		t.Cleanup(transport.CloseIdleConnections)
 		s.gate.prepare(transport)

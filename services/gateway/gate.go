@@ -2,11 +2,6 @@ package gateway
 
 import (
 	"log/slog"
-	"math/rand/v2"
-	"net/http"
-	"net/http/httputil"
-	"net/netip"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +10,10 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // matcher finds the rules that hold for a request: *rule.Index. It appends to
@@ -36,24 +35,20 @@ type gate struct {
 	now     func() time.Time
 	log     *slog.Logger
 	metrics *metrics
-	trusted []netip.Prefix
 
 	// tables says why requests cannot be matched yet; open remembers that it
 	// said nil once, since a table that was whole stays usable.
 	tables func() error
 	open   atomic.Bool
 
-	keys *keyTable
-	// keysAge is the time since the table of keys was last known to be whole.
-	keysAge      func() time.Duration
-	maxStaleness time.Duration
-	// tokens is nil when no issuer is configured.
-	tokens       verifier
+	identifier identify.Identifier
+	admission  routing.Admission
+	// forwardToken says whether services see a token that proved the identity.
 	forwardToken bool
 	answers      AnswersConfig
 
 	grants  *grantTable
-	routes  *routes
+	routes  *routing.Table
 	rules   matcher
 	store   limit.Store
 	journal journal
@@ -63,7 +58,7 @@ type gate struct {
 	owing  *owing
 	// book holds reservations.
 	book  *reserve.Book
-	proxy *httputil.ReverseProxy
+	proxy *proxy.Proxy
 	cache *httpcache.Cache
 
 	complain *complaints.Log
@@ -71,75 +66,19 @@ type gate struct {
 	inFlight atomic.Int64
 }
 
-// stage does one step of a request's way. It returns false when the request
-// has been answered.
-type stage func(x *exchange) bool
-
-// prepare ties the stages together; the other fields are set before.
-func (g *gate) prepare(transport http.RoundTripper) {
-	g.complain = complaints.New(g.log, g.now)
-	g.proxy = g.newProxy(&cacheTransport{cache: g.cache, next: transport})
-	g.stages = []stage{g.admit, g.proxied, g.identify, g.match, g.cacheLookup, g.decide, g.cut, g.cached, g.forward}
+// refuse answers a request on which no decision is made.
+func (g *gate) refuse(x *exchange, why reject.Reason, p *reject.Problem) bool {
+	return g.reject(x, &reject.Rejection{Reason: why, Problem: *p})
 }
 
-// ServeHTTP implements http.Handler.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.inFlight.Add(1)
-	x := newExchange(w, r, g.now())
-	defer g.leave(x)
-	for _, s := range g.stages {
-		if !s(x) {
-			return
-		}
-	}
+// refuseForNow answers 503 to a request on which no decision is made.
+func (g *gate) refuseForNow(x *exchange, why reject.Reason, detail string) bool {
+	return g.reject(x, reject.Busy(why, detail))
 }
 
-// leave ends an exchange, also one that panicked: what was decided is recorded.
-func (g *gate) leave(x *exchange) {
-	if x.decided && !x.recorded {
-		g.conclude(x, http.StatusInternalServerError, rule.Unanswered)
-		g.record(x, http.StatusInternalServerError)
-	}
-	g.repay(x, true)
-	x.free()
-	g.inFlight.Add(-1)
-}
-
-// admit lets nothing through that cannot be matched: before the tables are
-// whole every rule would seem absent.
-func (g *gate) admit(x *exchange) bool {
-	if g.open.Load() {
-		return true
-	}
-	if err := g.tables(); err != nil {
-		return g.refuseForNow(x, refusedNotReady, "The gate has not read its rules yet.")
-	}
-	g.open.Store(true)
-	return true
-}
-
-// refuse answers a request that no decision is made on.
-func (g *gate) refuse(x *exchange, why refusal, p *problem) bool {
-	g.metrics.refused[why].Inc()
-	if p.kind == "" {
-		p.kind = problemNone
-	}
-	x.scratch = p.write(x.w, x.scratch)
+// reject answers a request on which no decision is made.
+func (g *gate) reject(x *exchange, r *reject.Rejection) bool {
+	g.metrics.refused[r.Reason].Inc()
+	r.Write(x.w)
 	return false
-}
-
-// refuseForNow answers 503 to a request that no decision is made on.
-func (g *gate) refuseForNow(x *exchange, why refusal, detail string) bool {
-	x.w.Header().Set("Retry-After", shortWait())
-	return g.refuse(x, why, reducedCapacity(detail))
-}
-
-func reducedCapacity(detail string) *problem {
-	return &problem{kind: problemReducedCapacity, status: http.StatusServiceUnavailable, title: "Temporarily reduced capacity", detail: detail}
-}
-
-// shortWait is a Retry-After of 1 to 3 seconds: clients that were refused
-// together shall not come back together.
-func shortWait() string {
-	return strconv.Itoa(1 + rand.IntN(3)) //nolint:gosec // spreads load, guards nothing
 }

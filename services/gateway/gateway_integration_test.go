@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // a window of a year: no test runs across its edge but at one instant.
@@ -143,7 +144,7 @@ func TestRedisAwayAndBack(t *testing.T) {
 		if a.StatusCode != 200 || a.Header.Get(headerDegraded) != "store" || a.Header.Get(headerDecisionID) == "" {
 			t.Fatalf("open: %d %v", a.StatusCode, a.Header)
 		}
-		if p := b.problem(t); b.StatusCode != 503 || p.Type != problemReducedCapacity || b.Header.Get("Retry-After") == "" {
+		if p := b.problem(t); b.StatusCode != 503 || p.Type != reject.ReducedCapacity || b.Header.Get("Retry-After") == "" {
 			t.Fatalf("closed: %d %v %s", b.StatusCode, b.Header, b.body)
 		}
 		if took := time.Since(began); took > 2*time.Second {
@@ -204,7 +205,7 @@ func TestNotReadyBeforeTheMirrorRecord(t *testing.T) {
 			!strings.Contains(err.Error(), catalog.Topic) && !strings.Contains(err.Error(), keys.Topic)
 	})
 	a := do(t, http.MethodGet, g.base+"/demo/x")
-	if p := a.problem(t); a.StatusCode != 503 || p.Type != problemReducedCapacity || a.Header.Get("Retry-After") == "" || d.seen.Load() != 0 {
+	if p := a.problem(t); a.StatusCode != 503 || p.Type != reject.ReducedCapacity || a.Header.Get("Retry-After") == "" || d.seen.Load() != 0 {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
 	d.mirror(rules.Topic)

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 const (
@@ -43,7 +44,7 @@ func TestEmptyWalletIs429WithoutRetryAfter(t *testing.T) {
 		t.Helper()
 		a := s.get("/demo/x", acme...)
 		p := a.problem(t)
-		if _, told := a.Header["Retry-After"]; told || a.StatusCode != http.StatusTooManyRequests || p.Type != problemQuotaExceeded {
+		if _, told := a.Header["Retry-After"]; told || a.StatusCode != http.StatusTooManyRequests || p.Type != reject.QuotaExceeded {
 			t.Fatalf("%d %v %s", a.StatusCode, a.Header, a.body)
 		}
 		if e := s.event(); e.StatusCode != 429 || e.Algo != usage.AlgoPrepaidQuota || e.RuleID != "units" {

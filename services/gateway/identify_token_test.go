@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 const loginIssuer = "https://login.test/"
@@ -168,7 +169,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	if all := s.events(); len(all) != 0 {
 		t.Errorf("events of no decisions: %+v", all)
 	}
-	if got := testutil.ToFloat64(s.gate.metrics.refused[refusedToken]); got != 16 {
+	if got := testutil.ToFloat64(s.gate.metrics.refused[reject.TokenRefused]); got != 16 {
 		t.Errorf("%v refusals are counted", got)
 	}
 	two := s.get("/demo/x", "Authorization", "Bearer "+login.token(t, nil), "Authorization", "Bearer "+login.token(t, map[string]any{"sub": "u2"}))
@@ -228,10 +229,10 @@ func TestAnIssuerThatIsAway(t *testing.T) {
 		return err == nil
 	})
 	a := s.get("/demo/x", "Authorization", "Bearer "+login.token(t, nil))
-	if p := a.problem(t); a.StatusCode != 503 || p.Type != problemReducedCapacity || a.Header.Get("Retry-After") == "" || strings.Contains(a.body, "eyJ") {
+	if p := a.problem(t); a.StatusCode != 503 || p.Type != reject.ReducedCapacity || a.Header.Get("Retry-After") == "" || strings.Contains(a.body, "eyJ") {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
-	if got := testutil.ToFloat64(s.gate.metrics.refused[refusedNoIssuer]); got != 1 {
+	if got := testutil.ToFloat64(s.gate.metrics.refused[reject.IssuerAway]); got != 1 {
 		t.Errorf("%v refusals are counted", got)
 	}
 	for name, headers := range map[string][]string{"nothing": nil, "the other issuer": {"Authorization", "Bearer " + mail.token(t, nil)}} {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // raw sends a request line as it is: http.Client would clean the target.
@@ -118,7 +119,7 @@ func TestServiceWithoutUpstreamsTakesNothing(t *testing.T) {
 		{Name: "demo", Prefix: "/demo/", Upstreams: []catalog.Upstream{{URL: "http://127.0.0.1:1", Weight: &none}}},
 	}})
 	a := s.get("/demo/x")
-	if p := a.problem(t); a.StatusCode != 503 || p.Type != problemReducedCapacity || a.Header.Get("Retry-After") == "" {
+	if p := a.problem(t); a.StatusCode != 503 || p.Type != reject.ReducedCapacity || a.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
 	if len(s.events()) != 0 {
@@ -137,7 +138,7 @@ func TestNothingPassesBeforeTheTablesAreWhole(t *testing.T) {
 		return errors.New("table rules.v1: no mirror record yet")
 	}
 	a := s.get("/demo/x")
-	if p := a.problem(t); a.StatusCode != 503 || p.Type != problemReducedCapacity || a.Header.Get("Retry-After") == "" {
+	if p := a.problem(t); a.StatusCode != 503 || p.Type != reject.ReducedCapacity || a.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
 	if len(s.requests()) != 0 || len(s.events()) != 0 {

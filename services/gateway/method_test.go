@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // The port is the gate's alone: what asks for a tunnel or for a server as a
@@ -70,7 +72,7 @@ func TestMethodsInOtherLettersAreNotTheirs(t *testing.T) {
 	for method, want := range map[string]bool{
 		"GET": false, "get": true, "gET": true, "Patch": true, "PROPFIND": false, "propfind": false, "m-search": false, "": false,
 	} {
-		if got := miscased(method); got != want {
+		if got := routing.WrongCase(method); got != want {
 			t.Errorf("%q: %t", method, got)
 		}
 	}

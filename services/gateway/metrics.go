@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // outcome is the label of ratelimit_decisions_total.
@@ -18,31 +20,6 @@ const (
 )
 
 var outcomeNames = [outcomes]string{"allow", "deny", "shadow", "error"}
-
-// refusal says why a request was answered without a decision.
-type refusal uint8
-
-const (
-	refusedNotReady refusal = iota
-	refusedBadHeader
-	refusedUnknownKey
-	refusedKey
-	refusedNoKey
-	refusedBadPath
-	refusedNoService
-	refusedNoUpstream
-	refusedToken
-	refusedNoIssuer
-	refusedStaleKeys
-	refusedMethod
-	refusedReservation
-	refusals
-)
-
-var refusalNames = [refusals]string{
-	"not-ready", "bad-header", "unknown-key", "key-refused", "key-required", "bad-path", "no-service", "no-upstream",
-	"token-refused", "issuer-away", "stale-keys", "bad-method", "reservation",
-}
 
 // correction is what became of a cost that a service's answer named.
 type correction uint8
@@ -93,7 +70,7 @@ type metrics struct {
 	decisions      [outcomes]prometheus.Counter
 	latency        prometheus.Histogram
 	fallback       [policies]prometheus.Counter
-	refused        [refusals]prometheus.Counter
+	refused        [reject.Reasons]prometheus.Counter
 	corrections    [corrections]prometheus.Counter
 	reservations   [reservations]prometheus.Counter
 	reservationLag prometheus.Gauge
@@ -165,7 +142,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	resolve(reserved, reservationNames[:], m.reservations[:])
 	resolve(decisions, outcomeNames[:], m.decisions[:])
 	resolve(fallback, policyNames[:], m.fallback[:])
-	resolve(refused, refusalNames[:], m.refused[:])
+	resolve(refused, reject.ReasonNames[:], m.refused[:])
 	resolve(corrected, correctionNames[:], m.corrections[:])
 	if reg == nil {
 		return m, nil

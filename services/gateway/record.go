@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -18,7 +19,7 @@ func (g *gate) record(x *exchange, status int) {
 	e := g.event(x, status)
 	x.scratch = appendEvent(x.scratch[:0], &e)
 	// Drops are the spool's to count.
-	_ = g.journal.AppendKeyed(x.who.tenant, x.scratch)
+	_ = g.journal.AppendKeyed(x.caller.Tenant, x.scratch)
 }
 
 // Bounds, in bytes, of what a client can make an event carry: with paths of
@@ -34,20 +35,20 @@ func clip(s string, n int) string { return s[:min(len(s), n)] }
 func (g *gate) event(x *exchange, status int) usage.Event {
 	e := usage.Event{
 		ID: x.id, TS: x.start,
-		TenantID: x.who.tenant, UserID: x.who.user, ApplicationID: x.who.application,
-		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
+		TenantID: x.caller.Tenant, UserID: x.caller.User, ApplicationID: x.caller.Application,
+		Service: x.service.Name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
 		Decision: x.verdict.decision, StatusCode: status, Reason: x.verdict.reason,
 		Cached: x.cachedAs(), Reservation: x.reservation, ReservationState: x.reservationState, Cost: x.cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
 		Charges: g.chargesMade(x), Gateway: g.id,
 	}
-	if x.who.key != nil {
-		e.APIKeyHash = x.who.key.label
+	if x.caller.Key != nil {
+		e.APIKeyHash = x.caller.Key.Label
 	}
 	if x.endpoint != nil {
-		e.Endpoint = x.endpoint.path
+		e.Endpoint = x.endpoint.Path
 	}
 	if r := x.verdict.decisive; r != nil {
-		e.RuleID, e.Algo = r.ID, algorithmName(r)
+		e.RuleID, e.Algo = r.ID, r.AlgorithmName()
 	}
 	return e
 }
@@ -86,4 +87,21 @@ func (x *exchange) addCharge(j *judgement) {
 		c.Limit = &j.state.Limit
 	}
 	x.charges = append(x.charges, c)
+}
+
+// cachedAs is what the event says of where the response came from, empty for one
+// that the service gave to this request.
+func (x *exchange) cachedAs() string {
+	if x.forwarded.Lookup == nil {
+		return ""
+	}
+	switch x.forwarded.Lookup.Served() {
+	case cache.HitL1, cache.HitL2:
+		return usage.CachedHit
+	case cache.Stale:
+		return usage.CachedStale
+	case cache.Coalesced:
+		return usage.CachedCoalesced
+	}
+	return ""
 }

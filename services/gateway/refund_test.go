@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
 // modelLedger settles in the reference model, once for each number. Decisions it
@@ -313,7 +314,7 @@ func TestUncountedCallsThatFailOweNothing(t *testing.T) {
 func TestCallsWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	goes := func(_ *refunding, cancel context.CancelCauseFunc) { cancel(nil) }
-	stops := func(_ *refunding, cancel context.CancelCauseFunc) { cancel(errCut) }
+	stops := func(_ *refunding, cancel context.CancelCauseFunc) { cancel(proxy.ErrStopped) }
 	dies := func(s *refunding, _ context.CancelCauseFunc) { s.stop(); s.open() }
 	for name, c := range map[string]struct {
 		down        error
@@ -362,7 +363,7 @@ func TestCallsWithoutAnAnswer(t *testing.T) {
 			c.end(s, cancel)
 			if !strings.HasSuffix(name, "the gateway dies") {
 				<-served
-				if e := s.event(); e.StatusCode != statusClientGone {
+				if e := s.event(); e.StatusCode != 499 {
 					t.Errorf("event %+v", e)
 				}
 			}

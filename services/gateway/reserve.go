@@ -9,18 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
-
-// reservationsPath is where reservations are made; each has its own below it.
-const reservationsPath = libcatalog.OwnPrefix + "v1/reservations"
-
-// isOwn reports paths that the gate answers itself.
-func isOwn(path string) bool { return strings.HasPrefix(path, libcatalog.OwnPrefix) }
 
 // own answers what is asked of the gate itself.
 func (g *gate) own(x *exchange, path string) bool {
@@ -43,23 +37,21 @@ func (g *gate) own(x *exchange, path string) bool {
 			return g.tell(x, id)
 		}, http.MethodGet, http.MethodHead, http.MethodDelete)
 	}
-	return g.refuse(x, refusedReservation, &problem{status: http.StatusNotFound, title: "Not found", detail: "The gate has nothing at this path."})
+	return g.refuse(x, reject.Reservation, &reject.Problem{Status: http.StatusNotFound, Title: "Not found", Detail: "The gate has nothing at this path."})
 }
 
 // only lets the methods in that a path takes, of a tenant.
 func (g *gate) only(x *exchange, do func(*exchange) bool, methods ...string) bool {
 	if !slices.Contains(methods, x.r.Method) {
 		takes := strings.Join(methods, ", ")
-		x.w.Header().Set("Allow", takes)
-		return g.refuse(x, refusedReservation, &problem{status: http.StatusMethodNotAllowed, title: "Method not allowed", detail: "This path takes " + takes + "."})
+		return g.reject(x, &reject.Rejection{Reason: reject.Reservation, Allow: takes, Problem: reject.Problem{
+			Status: http.StatusMethodNotAllowed, Title: "Method not allowed", Detail: "This path takes " + takes + ".",
+		}})
 	}
-	return g.ofTenant(x, do)
-}
-
-func (g *gate) ofTenant(x *exchange, do func(*exchange) bool) bool {
-	if x.who.tenant == "" {
-		challenge(x, anyBearer)
-		return g.refuse(x, refusedNoKey, &problem{status: http.StatusUnauthorized, title: "Identity required", detail: "A reservation belongs to a tenant: send an API key or a token."})
+	if x.caller.Tenant == "" {
+		return g.reject(x, &reject.Rejection{Reason: reject.KeyRequired, Challenge: reject.AnyBearer, Problem: reject.Problem{
+			Status: http.StatusUnauthorized, Title: "Identity required", Detail: "A reservation belongs to a tenant: send an API key or a token.",
+		}})
 	}
 	return do(x)
 }
@@ -72,7 +64,7 @@ func (g *gate) reserve(x *exchange) bool {
 		return false
 	}
 	x.reservation = w.ID
-	x.endpoint = x.who.ask(&x.req, x.service, x.method, x.path)
+	x.endpoint = x.service.Ask(&x.req, &x.caller.Identity, x.method, x.path)
 	x.req.Now, x.req.Cost = x.start, *w.Cost
 	x.cost = x.req.Cost
 	x.matches = g.rules.Match(&x.req, x.matches)
@@ -110,19 +102,19 @@ func (g *gate) reserve(x *exchange) bool {
 // in by the book.
 func (x *exchange) reservationRecord(w *wish) reserve.Record {
 	r := reserve.Record{
-		ID: w.ID, Tenant: x.who.tenant, User: x.who.user, Application: x.who.application,
-		Service: x.service.name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
+		ID: w.ID, Tenant: x.caller.Tenant, User: x.caller.User, Application: x.caller.Application,
+		Service: x.service.Name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
 		Cost: x.cost, MaxCost: maxReserved(x.service),
 	}
-	if x.who.key != nil {
-		r.APIKeyHash = x.who.key.label
+	if x.caller.Key != nil {
+		r.APIKeyHash = x.caller.Key.Label
 		if slices.ContainsFunc(x.matches, func(m rule.Match) bool { return m.Rule.CountsKeys() }) {
-			r.APIKey = x.who.key.id
+			r.APIKey = x.caller.Key.ID
 		}
 	}
 	r.Request = w.fingerprint(x, r.APIKey)
 	if x.endpoint != nil {
-		r.Endpoint = x.endpoint.path
+		r.Endpoint = x.endpoint.Path
 	}
 	for i := range x.matches {
 		m := &x.matches[i]
@@ -177,9 +169,9 @@ func (g *gate) notReserved(x *exchange, err error) bool {
 	case errors.As(err, &ended):
 		return g.refuseEnded(x, ended)
 	case errors.Is(err, reserve.ErrAnother):
-		return g.refuse(x, refusedReservation, &problem{
-			kind: problemReservationOther, status: http.StatusUnprocessableEntity, title: "Another request's id",
-			detail: "id: the reservation " + x.reservation + " was made by a request with another body, or of another user or application; use an id once.",
+		return g.refuse(x, reject.Reservation, &reject.Problem{
+			Type: reject.ReservationOther, Status: http.StatusUnprocessableEntity, Title: "Another request's id",
+			Detail: "id: the reservation " + x.reservation + " was made by a request with another body, or of another user or application; use an id once.",
 		})
 	case errors.Is(err, reserve.ErrTooMany):
 		return g.refuseFull(x)
@@ -203,9 +195,8 @@ func (g *gate) notReserved(x *exchange, err error) bool {
 // nothing was charged, and the same wish may be had a moment later.
 func (g *gate) refuseFull(x *exchange) bool {
 	g.metrics.reservations[reservationFull].Inc()
-	x.w.Header().Set("Retry-After", shortWait())
-	return g.refuse(x, refusedReservation, &problem{
-		kind: problemReservationsFull, status: http.StatusTooManyRequests, title: "Too many open reservations",
-		detail: fmt.Sprintf("The tenant has %d reservations open, as many as it may: commit or release some, or wait until they expire.", g.book.MaxOpen()),
-	})
+	return g.reject(x, &reject.Rejection{Reason: reject.Reservation, Retry: true, Problem: reject.Problem{
+		Type: reject.ReservationsFull, Status: http.StatusTooManyRequests, Title: "Too many open reservations",
+		Detail: fmt.Sprintf("The tenant has %d reservations open, as many as it may: commit or release some, or wait until they expire.", g.book.MaxOpen()),
+	}})
 }

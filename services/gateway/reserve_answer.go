@@ -5,8 +5,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/reserve"
 )
+
+// reservationsPath is where reservations are made; each has its own below it.
+const reservationsPath = catalog.OwnPrefix + "v1/reservations"
 
 // answerReservation tells how a reservation stands. decision is the id of the
 // event that tells of its making, empty where it was not made just now.

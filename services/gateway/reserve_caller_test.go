@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/grants"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 )
 
 // Another user, application or key of the tenant neither sees nor ends a
@@ -44,7 +45,7 @@ func TestAnOperatorReleases(t *testing.T) {
 	t.Parallel()
 	r := newReserving(t, 1)
 	r.putRule(tokensQuota)
-	cfg := ReservationsConfig{Tokens: []Token{{Name: "another", SHA256: withHash("other", keys.Key{}).SHA256}, {Name: "ops", SHA256: withHash("let-go", keys.Key{}).SHA256}}}
+	cfg := ReservationsConfig{Tokens: []identify.OperatorToken{{Name: "another", SHA256: withHash("other", keys.Key{}).SHA256}, {Name: "ops", SHA256: withHash("let-go", keys.Key{}).SHA256}}}
 	operators, err := cfg.operators()
 	if err != nil {
 		t.Fatal(err)

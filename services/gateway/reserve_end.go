@@ -11,6 +11,8 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // commit ends a reservation at what the work cost.
@@ -27,28 +29,28 @@ func (g *gate) commit(x *exchange, id string) bool {
 	case *body.Cost < 0 || *body.Cost > maxReserved(nil):
 		return g.refuseWish(x, []string{fmt.Sprintf("cost: must be a whole number of units from 0 to %d", maxReserved(nil))})
 	}
-	r, repeated, err := g.book.Commit(context.Background(), x.who.caller(), id, *body.Cost)
+	r, repeated, err := g.book.Commit(context.Background(), reserveCaller(&x.caller.Identity), id, *body.Cost)
 	return g.ended(x, id, reservationCommitted, r, repeated, err)
 }
 
-// caller is whose reservations are there.
-func (i *identity) caller() reserve.Caller {
-	c := reserve.Caller{Tenant: i.tenant, User: i.user, Application: i.application}
-	if i.key != nil {
-		c.APIKey = i.key.id
+// reserveCaller is whose reservations a caller may end and see.
+func reserveCaller(i *identify.Identity) reserve.Caller {
+	c := reserve.Caller{Tenant: i.Tenant, User: i.User, Application: i.Application}
+	if i.Key != nil {
+		c.APIKey = i.Key.ID
 	}
 	return c
 }
 
 // release ends a reservation of which nothing was used.
 func (g *gate) release(x *exchange, id string) bool {
-	r, repeated, err := g.book.Release(context.Background(), x.who.caller(), id)
+	r, repeated, err := g.book.Release(context.Background(), reserveCaller(&x.caller.Identity), id)
 	return g.ended(x, id, reservationReleased, r, repeated, err)
 }
 
 // tell says how a reservation stands.
 func (g *gate) tell(x *exchange, id string) bool {
-	r, err := g.book.Get(context.Background(), x.who.caller(), id)
+	r, err := g.book.Get(context.Background(), reserveCaller(&x.caller.Identity), id)
 	if err != nil {
 		return g.notEnded(x, id, r, err)
 	}
@@ -73,13 +75,13 @@ func (g *gate) notEnded(x *exchange, id string, r reserve.Reservation, err error
 	case errors.As(err, &ended):
 		return g.refuseEnded(x, ended)
 	case errors.Is(err, reserve.ErrUnknown):
-		return g.refuse(x, refusedReservation, &problem{status: http.StatusNotFound, title: "No such reservation", detail: "There is no reservation " + id + " of this tenant, user and application, or it ended long ago."})
+		return g.refuse(x, reject.Reservation, &reject.Problem{Status: http.StatusNotFound, Title: "No such reservation", Detail: "There is no reservation " + id + " of this tenant, user and application, or it ended long ago."})
 	case errors.Is(err, reserve.ErrTooMuch):
 		return g.refuseWish(x, []string{fmt.Sprintf("cost: must be at most %d, the service's maxCost", max(r.MaxCost, r.Cost))})
 	case !errors.Is(err, limit.ErrUnavailable):
 		g.complain.Say(slog.LevelError, "a reservation cannot be read or ended", "id", id, "error", err)
 	}
-	return g.refuseForNow(x, refusedReservation, "The counters cannot be reached; ask once more, which does no harm.")
+	return g.refuseForNow(x, reject.Reservation, "The counters cannot be reached; ask once more, which does no harm.")
 }
 
 // refuseEnded answers who comes too late.
@@ -94,5 +96,5 @@ func (g *gate) refuseEnded(x *exchange, e *reserve.EndedError) bool {
 		detail += "released"
 	}
 	detail += " at " + e.EndedAt.Format(time.RFC3339) + "."
-	return g.refuse(x, refusedReservation, &problem{kind: problemReservationEnded, status: http.StatusConflict, title: "Reservation has ended", detail: detail})
+	return g.refuse(x, reject.Reservation, &reject.Problem{Type: reject.ReservationEnded, Status: http.StatusConflict, Title: "Reservation has ended", Detail: detail})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // A tenant that has as many open as it may is told so, and how to have another.
@@ -19,7 +21,7 @@ func TestTooManyOpenReservations(t *testing.T) {
 	for gate := range r.gates {
 		a := r.send(gate, "POST", "", chat("c", 10))
 		p := a.problem(t)
-		if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); a.StatusCode != 429 || p.Type != problemReservationsFull || !strings.Contains(p.Detail, "has 2 reservations open") || err != nil || wait < 1 {
+		if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); a.StatusCode != 429 || p.Type != reject.ReservationsFull || !strings.Contains(p.Detail, "has 2 reservations open") || err != nil || wait < 1 {
 			t.Errorf("gate %d: %d %s %v", gate, a.StatusCode, a.body, a.Header)
 		}
 		if n := testutil.ToFloat64(r.gates[gate].gate.metrics.reservations[reservationFull]); n != 1 {

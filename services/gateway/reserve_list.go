@@ -15,6 +15,8 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // openPattern is served below /debug/<module>/ and at the admin port's root.
@@ -29,7 +31,7 @@ const (
 // lister lists open reservations for operators: whose they are, and what they hold.
 type lister struct {
 	gate      *gate
-	operators callers
+	operators identify.Operators
 }
 
 // openWish is which page of open reservations is asked for.
@@ -53,13 +55,13 @@ func (c openCursor) encode() string {
 
 // ServeHTTP implements http.Handler.
 func (x *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if _, ok := x.operators.admit(r); !ok {
-		refuseCaller(w, "gateway.reservations.tokens")
+	if _, ok := x.operators.Admit(r); !ok {
+		identify.RefuseOperator(w, "gateway.reservations.tokens")
 		return
 	}
 	wish, mistakes := readOpenWish(r.URL.RawQuery)
 	if len(mistakes) > 0 {
-		badQuestion(w, strings.Join(mistakes, "; "))
+		reject.BadQuestion(w, strings.Join(mistakes, "; "))
 		return
 	}
 	open, next, err := x.gate.book.Open(r.Context(), wish.tenant, wish.after, wish.limit)
@@ -67,14 +69,12 @@ func (x *lister) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if !errors.Is(err, limit.ErrUnavailable) && r.Context().Err() == nil {
 			x.gate.complain.Say(slog.LevelError, "reservations cannot be listed", "error", err)
 		}
-		w.Header().Set("Retry-After", shortWait())
-		reducedCapacity("The counters cannot be reached, or are being restored; ask again.").write(w, nil)
+		reject.Busy(reject.Reservation, "The counters cannot be reached, or are being restored; ask again.").Write(w)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	// A client that went away is not our error.
-	_, _ = w.Write(appendOpen(nil, open, wish.tenant, next))
+	_, _ = w.Write(appendOpen(nil, open, wish.tenant, next)) // a client that went away is not an error
 }
 
 // appendOpen writes a page, with the cursor of the next where there is one.
@@ -112,8 +112,8 @@ func readOpenWish(raw string) (w openWish, mistakes []string) {
 		}
 	}
 	w.tenant, w.limit = query.Get("tenant"), defaultOpen
-	if len(w.tenant) > maxIdentityBytes || !plainText(w.tenant) {
-		mistakes = append(mistakes, fmt.Sprintf("tenant: must be plain UTF-8 text of at most %d bytes", maxIdentityBytes))
+	if len(w.tenant) > identify.MaxIdentityBytes || !identify.PlainText(w.tenant) {
+		mistakes = append(mistakes, fmt.Sprintf("tenant: must be plain UTF-8 text of at most %d bytes", identify.MaxIdentityBytes))
 	}
 	if text := query.Get("limit"); text != "" {
 		if w.limit, err = strconv.Atoi(text); err != nil || w.limit < 1 || w.limit > mostListed {

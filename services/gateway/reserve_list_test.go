@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 )
 
 // listing asks a gate for open reservations, as an operator.
 func (r *reserving) listing(token, query string) *httptest.ResponseRecorder {
 	r.t.Helper()
-	cfg := ReservationsConfig{Tokens: []Token{{Name: "ops", SHA256: withHash("let-see", keys.Key{}).SHA256}}}
+	cfg := ReservationsConfig{Tokens: []identify.OperatorToken{{Name: "ops", SHA256: withHash("let-see", keys.Key{}).SHA256}}}
 	operators, err := cfg.operators()
 	if err != nil {
 		r.t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/sluice-platform/sluice/libs/reserve"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // releasePattern is served below /debug/<module>/ and at the admin port's root.
@@ -14,14 +16,14 @@ const releasePattern = "POST /v1/reservations/{tenant}/{id}/release"
 // gone, say, and holds back what its tenant could use.
 type releaser struct {
 	gate      *gate
-	operators callers
+	operators identify.Operators
 }
 
 // ServeHTTP implements http.Handler. It answers as the tenant's own release does.
 func (x *releaser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	operator, ok := x.operators.admit(r)
+	operator, ok := x.operators.Admit(r)
 	if !ok {
-		refuseCaller(w, "gateway.reservations.tokens")
+		identify.RefuseOperator(w, "gateway.reservations.tokens")
 		return
 	}
 	tenant, id := r.PathValue("tenant"), r.PathValue("id")
@@ -36,8 +38,7 @@ func (x *releaser) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	e := &exchange{w: w, r: r, start: x.gate.now()}
 	if errors.Is(err, reserve.ErrUnknown) {
-		x.gate.refuse(e, refusedReservation, &problem{status: http.StatusNotFound, title: "No such reservation",
-			detail: "There is no reservation " + id + " of tenant " + tenant + ", or it ended long ago."})
+		x.gate.refuse(e, reject.Reservation, &reject.Problem{Status: http.StatusNotFound, Title: "No such reservation", Detail: "There is no reservation " + id + " of tenant " + tenant + ", or it ended long ago."})
 		return
 	}
 	x.gate.ended(e, id, reservationReleased, found, repeated, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // reserving is some gates on one Redis whose clock the test moves.
@@ -351,7 +352,7 @@ func TestReservationIsDenied(t *testing.T) {
 	r.putRule(tokensQuota)
 	r.putRule(strings.ReplaceAll(strings.ReplaceAll(tokensQuota, `"tokens"`, `"words"`), "1000", "50"))
 	a := r.send(0, "POST", "", chat("a", 60))
-	if p := a.problem(t); a.StatusCode != 429 || p.Type != problemQuotaExceeded || !slices.Equal(p.Violated, []string{"words"}) ||
+	if p := a.problem(t); a.StatusCode != 429 || p.Type != reject.QuotaExceeded || !slices.Equal(p.Violated, []string{"words"}) ||
 		!strings.Contains(a.Header.Get("Ratelimit"), `"tokens";r=1000`) || p.DecisionID != a.Header.Get(headerDecisionID) {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
@@ -362,11 +363,11 @@ func TestReservationIsDenied(t *testing.T) {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
 	r.putRule(`{"id":"none","subject":{"kind":"tenant","value":"*"},"scope":{"service":"llm"},"metric":"none","limit":{"algorithm":"quota","kind":"renewing","limit":0,"period":"month"}}`)
-	if a := r.send(0, "POST", "", chat("b", 1)); a.StatusCode != 403 || a.problem(t).Type != problemNotEntitled {
+	if a := r.send(0, "POST", "", chat("b", 1)); a.StatusCode != 403 || a.problem(t).Type != reject.NotEntitled {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	r.putRule(`{"id":"user","subject":{"kind":"user","value":"*"},"scope":{"service":"llm"},"metric":"u","limit":{"algorithm":"gcra","limit":9,"window":"1m"},"onMissing":"deny"}`)
-	if a := r.send(0, "POST", "", chat("c", 1)); a.StatusCode != 403 || a.problem(t).Type != problemIdentityMissing {
+	if a := r.send(0, "POST", "", chat("c", 1)); a.StatusCode != 403 || a.problem(t).Type != reject.IdentityMissing {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	for _, key := range r.server.Keys() {
@@ -385,7 +386,7 @@ func TestNothingIsReservedWithoutTheStore(t *testing.T) {
 	r.server.FlushAll()
 	for _, c := range [][3]string{{"POST", "", chat("b", 1)}, {"POST", "", chat("a", 1)}, {"POST", "/a/commit", `{"cost":1}`}, {"GET", "/a", ""}, {"DELETE", "/a", ""}} {
 		a := r.send(0, c[0], c[1], c[2])
-		if a.StatusCode != 503 || a.Header.Get("Retry-After") == "" || a.problem(t).Type != problemReducedCapacity {
+		if a.StatusCode != 503 || a.Header.Get("Retry-After") == "" || a.problem(t).Type != reject.ReducedCapacity {
 			t.Errorf("%v: %d %s", c, a.StatusCode, a.body)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/libs/strictjson"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // Bounds of what is asked for.
@@ -78,7 +80,7 @@ func (g *gate) readBody(x *exchange, into any) bool {
 }
 
 func (g *gate) refuseWish(x *exchange, found []string) bool {
-	return g.refuse(x, refusedReservation, &problem{status: http.StatusBadRequest, title: "Bad reservation", detail: strings.Join(found, "; ")})
+	return g.refuse(x, reject.Reservation, &reject.Problem{Status: http.StatusBadRequest, Title: "Bad reservation", Detail: strings.Join(found, "; ")})
 }
 
 func (w *wish) check(g *gate, x *exchange) (found []string) {
@@ -92,7 +94,7 @@ func (w *wish) check(g *gate, x *exchange) (found []string) {
 	switch _, err := http.NewRequest(w.Method, "/", nil); { //nolint:noctx // only asks whether it is a method
 	case err != nil, len(w.Method) > maxEventMethod:
 		add("method: must be a method of HTTP of at most %d characters, such as POST", maxEventMethod)
-	case miscased(w.Method):
+	case routing.WrongCase(w.Method):
 		add("method: must be written %s, since methods are case-sensitive", strings.ToUpper(w.Method))
 	case w.Method == http.MethodConnect:
 		add("method: must not be CONNECT, which no service has")
@@ -123,29 +125,29 @@ func (w *wish) checkTarget(g *gate, x *exchange, add func(string, ...any)) {
 	case err != nil || strings.ContainsAny(w.Path, "?#"):
 		add("path: must be a path that begins with a slash, without a query")
 		return
-	case isOwn(path):
+	case routing.IsOwn(path):
 		add("path: must not be one of the gate's own")
 		return
 	}
 	x.path, x.method = path, w.Method
-	if x.service = g.routes.find(path); x.service == nil {
+	if x.service = g.routes.Find(path); x.service == nil {
 		add("path: must be below a service's prefix; none covers %s", clip(path, maxEventPath))
-	} else if w.Service != "" && w.Service != x.service.name {
-		add("service: must be %s, whose path it is, or be left out", x.service.name)
+	} else if w.Service != "" && w.Service != x.service.Name {
+		add("service: must be %s, whose path it is, or be left out", x.service.Name)
 	}
 }
 
 // maxReserved is the most that a reservation of a service may have or come to, in
 // units; nil is of no service yet.
-func maxReserved(s *service) int64 {
+func maxReserved(s *routing.Service) int64 {
 	most := int64(limit.MaxInteger) - int64(reserve.Committed)
 	if s != nil {
-		most = min(most, s.maxCost)
+		most = min(most, s.MaxCost)
 	}
 	return most
 }
 
-func whoseMost(s *service) string {
+func whoseMost(s *routing.Service) string {
 	if s == nil {
 		return ""
 	}
@@ -157,7 +159,7 @@ func whoseMost(s *service) string {
 // unless a rule counts by it (key).
 func (w *wish) fingerprint(x *exchange, key string) string {
 	text := w.Method + " " + x.path + "\n" + strconv.FormatInt(*w.Cost, 10) + "\n" + w.ttl.String() +
-		"\n" + x.who.user + "\n" + x.who.application // none of them holds a line's end
+		"\n" + x.caller.User + "\n" + x.caller.Application // none of them holds a line's end
 	if key != "" {
 		text += "\n" + key
 	}

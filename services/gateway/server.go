@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
 // server is the port that clients connect to. It serves the gate and nothing
@@ -19,9 +21,6 @@ type server struct {
 	log      *slog.Logger
 	listener atomic.Pointer[net.Listener]
 }
-
-// errCut is why requests end that a stop does not wait for any longer.
-var errCut = errors.New("the gateway stopped")
 
 func newServer(cfg Config, g *gate, log *slog.Logger) *server {
 	return &server{cfg: cfg, gate: g, log: log}
@@ -90,7 +89,7 @@ func (s *server) drain(web *http.Server, cut context.CancelCauseFunc) {
 	if err := web.Shutdown(limited); err != nil {
 		s.log.Warn("requests are cut that did not end in time", "requests", s.gate.inFlight.Load(), "waited", s.cfg.DrainTimeout)
 	}
-	cut(errCut)
+	cut(proxy.ErrStopped)
 	if err := web.Close(); err != nil {
 		s.log.Debug("close connections", "error", err)
 	}

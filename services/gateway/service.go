@@ -19,6 +19,10 @@ import (
 	"github.com/sluice-platform/sluice/libs/spool/shipper"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/explain"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // Deps are what a gateway uses.
@@ -46,7 +50,7 @@ type Service struct {
 	gate   *gate
 	tables *tables
 	// explainer answers POST /v1/explain.
-	explainer *explainer
+	explainer *explain.Explainer
 	// lister and releaser answer operators who list and release reservations.
 	lister   *lister
 	releaser *releaser
@@ -93,7 +97,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := sinks{index: rule.New(), routes: newRoutes(deps.Log), keys: newKeyTable(), grants: newGrantTable(), purges: purgeSink{httpcache.NewPurges()}}
+	to := sinks{index: rule.New(), routes: routing.NewTable(deps.Log), keys: identify.NewKeys(), grants: newGrantTable(), purges: purgeSink{httpcache.NewPurges()}}
 	if s.tables, err = newTables(deps.Stream, to, deps.Registerer, deps.Log, deps.Now); err != nil {
 		return nil, err
 	}
@@ -101,10 +105,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	cached.Redis, cached.Metrics, cached.Log = deps.Cache, cache.NewMetrics(deps.Registerer), deps.Log
 	cached.Purges, cached.Usable = to.purges.index, cfg.Cache.usable(s.tables.purges.Ready, s.tables.purges.Age)
 	s.gate = &gate{
-		id: id, now: deps.Now, log: deps.Log, metrics: m, trusted: trusted, tables: s.tables.ready,
-		keysAge: s.tables.keys.Age, maxStaleness: cfg.Identity.MaxStaleness,
+		id: id, now: deps.Now, log: deps.Log, metrics: m, tables: s.tables.ready,
+		identifier:   identify.Identifier{Trusted: trusted, Keys: to.keys},
+		admission:    routing.Admission{KeysAge: s.tables.keys.Age, MaxStaleness: cfg.Identity.MaxStaleness},
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		keys: to.keys, grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, owing: &s.counters.owing, cache: httpcache.New(cached),
+		grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, owing: &s.counters.owing, cache: httpcache.New(cached),
 	}
 	if s.gate.book, err = s.counters.openBook(cfg, deps, s.gate); err != nil {
 		return nil, err
@@ -114,7 +119,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		if err != nil {
 			return nil, fmt.Errorf("gateway.identity.jwt: %w", err)
 		}
-		s.gate.tokens = s.tokens
+		s.gate.identifier.Tokens = s.tokens
 	}
 	s.explainer = newExplainer(s.gate, to.index, s.tables, asking)
 	s.lister = &lister{gate: s.gate, operators: operators}
@@ -181,7 +186,7 @@ func (s *Service) Run(ctx context.Context) error {
 		return errors.Join(err, events.Close(), listener.Close())
 	}
 	s.gate.journal, s.gate.debts = events, debts
-	transport := newTransport(s.cfg.Upstream)
+	transport := proxy.NewTransport(s.cfg.Upstream)
 	s.gate.prepare(transport)
 
 	// Each part has its own context: they stop one after the other, not at once.

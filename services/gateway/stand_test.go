@@ -26,6 +26,9 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // noon is when the stand's requests are made, unless a test says otherwise.
@@ -44,6 +47,10 @@ type stand struct {
 	registry *prometheus.Registry // of the cache
 	purges   purgeSink
 
+	// What was put, by name and id.
+	services   map[string]*routing.Service
+	keyRecords map[string]*identify.Key
+
 	mu   sync.Mutex
 	seen []*http.Request
 }
@@ -54,10 +61,10 @@ type standOptions struct {
 	trusted  []string
 	handler  http.HandlerFunc // of the upstream; nil answers 200
 	catalog  []catalog.Service
-	upstream UpstreamConfig
+	upstream proxy.Config
 	identity IdentityConfig // but for trusted
 	answers  AnswersConfig
-	tokens   verifier
+	tokens   identify.Verifier
 	// cache of answers: on Redis at the address, or alone, with a clock of its own.
 	cacheRedis string
 	cacheNow   func() time.Time
@@ -70,7 +77,7 @@ type standOptions struct {
 
 func newStand(t testing.TB, o standOptions) *stand {
 	t.Helper()
-	s := &stand{t: t, index: rule.New(), log: new(strings.Builder), registry: prometheus.NewRegistry()}
+	s := &stand{t: t, index: rule.New(), log: new(strings.Builder), registry: prometheus.NewRegistry(), services: map[string]*routing.Service{}, keyRecords: map[string]*identify.Key{}}
 	s.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.seen = append(s.seen, r.Clone(t.Context()))
@@ -102,10 +109,11 @@ func newStand(t testing.TB, o standOptions) *stand {
 	log := slog.New(slog.NewTextHandler(&lockedWriter{to: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.gate = &gate{
 		id: "gw-test", now: o.now, log: log, metrics: m, tables: func() error { return nil },
-		keys: newKeyTable(), grants: newGrantTable(), routes: newRoutes(log), rules: s.index, store: o.store, journal: s.spool,
+		identifier: identify.Identifier{Keys: identify.NewKeys(), Tokens: o.tokens},
+		admission:  routing.Admission{KeysAge: func() time.Duration { return 0 }, MaxStaleness: o.identity.MaxStaleness},
+		grants:     newGrantTable(), routes: routing.NewTable(log), rules: s.index, store: o.store, journal: s.spool,
 		shares: local.New(local.Options{Now: o.now}), debts: new(notebook), owing: new(owing),
-		keysAge: func() time.Duration { return 0 }, maxStaleness: o.identity.MaxStaleness,
-		tokens: o.tokens, forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
+		forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
 	if o.purgesReady == nil {
 		o.purgesReady = func() error { return nil }
@@ -117,12 +125,12 @@ func newStand(t testing.TB, o standOptions) *stand {
 	s.purges = o.purges
 	s.gate.cache = newTestCache(t, o, s.registry, log)
 	for _, text := range o.trusted {
-		s.gate.trusted = append(s.gate.trusted, netip.MustParsePrefix(text))
+		s.gate.identifier.Trusted = append(s.gate.identifier.Trusted, netip.MustParsePrefix(text))
 	}
-	if o.upstream == (UpstreamConfig{}) {
+	if o.upstream == (proxy.Config{}) {
 		o.upstream = DefaultConfig().Upstream
 	}
-	transport := newTransport(o.upstream)
+	transport := proxy.NewTransport(o.upstream)
 	t.Cleanup(transport.CloseIdleConnections)
 	s.gate.prepare(transport)
 	if o.catalog == nil {
@@ -158,11 +166,12 @@ func (s *stand) putService(svc catalog.Service) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	decoded, err := decodeService(svc.Name, value)
+	decoded, err := routing.DecodeService(svc.Name, value)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.gate.routes.Apply(stream.Change[*service]{Key: svc.Name, Entry: stream.Entry[*service]{Value: decoded}})
+	s.services[svc.Name] = decoded
+	s.gate.routes.Apply(stream.Change[*routing.Service]{Key: svc.Name, Entry: stream.Entry[*routing.Service]{Value: decoded}})
 }
 
 // putRule adds a rule given as JSON.
@@ -189,11 +198,12 @@ func (s *stand) putKey(secret string, k keys.Key) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	decoded, err := decodeKey(k.ID, value)
+	decoded, err := identify.DecodeKey(k.ID, value)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.gate.keys.Apply(stream.Change[*apiKey]{Key: k.ID, Entry: stream.Entry[*apiKey]{Value: decoded}})
+	s.keyRecords[k.ID] = decoded
+	s.gate.identifier.Keys.Apply(stream.Change[*identify.Key]{Key: k.ID, Entry: stream.Entry[*identify.Key]{Value: decoded}})
 }
 
 func withHash(secret string, k keys.Key) keys.Key {

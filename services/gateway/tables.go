@@ -18,6 +18,8 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/purges"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // tables are the compacted topics the gate decides by. What requests see of
@@ -26,8 +28,8 @@ import (
 type tables struct {
 	rules     *stream.Table[*rule.Compiled]
 	overrides *stream.Table[*rule.CompiledOverride]
-	catalog   *stream.Table[*service]
-	keys      *stream.Table[*apiKey]
+	catalog   *stream.Table[*routing.Service]
+	keys      *stream.Table[*identify.Key]
 	grants    *stream.Table[grants.Wallet]
 	// purges are asked by the cache alone, which does nothing before they are
 	// ready.
@@ -37,8 +39,8 @@ type tables struct {
 // sinks are the receiving ends, each written by its own table's goroutine.
 type sinks struct {
 	index  *rule.Index
-	routes *routes
-	keys   *keyTable
+	routes *routing.Table
+	keys   *identify.Keys
 	purges purgeSink
 	grants *grantTable
 }
@@ -57,8 +59,8 @@ func newTables(cfg stream.Config, to sinks, reg prometheus.Registerer, log *slog
 	var errs [6]error
 	t.rules, errs[0] = openTable(from, rules.Topic, decodeRule, salvageRule, ruleSink{to.index})
 	t.overrides, errs[1] = openTable(from, overrides.Topic, decodeOverride, nil, overrideSink{to.index})
-	t.catalog, errs[2] = openTable(from, catalog.Topic, decodeService, nil, to.routes)
-	t.keys, errs[3] = openTable(from, keys.Topic, decodeKey, nil, to.keys)
+	t.catalog, errs[2] = openTable(from, catalog.Topic, routing.DecodeService, nil, to.routes)
+	t.keys, errs[3] = openTable(from, keys.Topic, identify.DecodeKey, nil, to.keys)
 	t.purges, errs[4] = openTable(from, purges.Topic, decodePurge, nil, to.purges)
 	t.grants, errs[5] = openTable(from, grants.Topic, decodeGrants, nil, to.grants)
 	if err := errors.Join(errs[:]...); err != nil {

@@ -20,6 +20,8 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/services/gateway/internal/explain"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 )
 
 // tenantRule lets n pass an hour.
@@ -168,7 +170,7 @@ func TestOverridesAreEnforcedAndShown(t *testing.T) {
 	addr, prefix := servertest.Redis(t)
 	d.putRule(tenantRule("r", "*", 1))
 	g := d.runReady("gw", addr, prefix, func(cfg *Config) {
-		cfg.Explain.Tokens = []Token{{Name: "test", SHA256: withHash(explainToken, keys.Key{}).SHA256}}
+		cfg.Explain.Tokens = []identify.OperatorToken{{Name: "test", SHA256: withHash(explainToken, keys.Key{}).SHA256}}
 	})
 	if a, b := g.get(t, "acme"), g.get(t, "acme"); a != 200 || b != 429 {
 		t.Fatalf("without an override: %d, %d", a, b)
@@ -183,7 +185,7 @@ func TestOverridesAreEnforcedAndShown(t *testing.T) {
 	if a, b, c := g.get(t, "acme"), g.get(t, "acme"), g.get(t, "acme"); a != 200 || b != 200 || c != 429 {
 		t.Errorf("with an override to 3: %d, %d, %d", a, b, c)
 	}
-	out, err := g.explainer.explain(t.Context(), question{TenantID: "acme", Path: "/demo/x"})
+	out, err := g.explainer.Explain(t.Context(), explain.Question{TenantID: "acme", Path: "/demo/x"})
 	if err != nil || out.Winners[0].Override != id || *out.WouldPass || *out.Winners[0].Remaining != 0 {
 		t.Errorf("%+v, %v", out, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // notebook keeps what is owed.
@@ -86,7 +87,7 @@ func TestShareIsOfWhatWasLeft(t *testing.T) {
 			t.Error("a share has no RateLimit")
 		}
 		if a.StatusCode == 429 {
-			if p := a.problem(t); p.Type != problemQuotaExceeded || !slices.Equal(p.Violated, []string{"ten"}) || a.Header.Get("Retry-After") == "" {
+			if p := a.problem(t); p.Type != reject.QuotaExceeded || !slices.Equal(p.Violated, []string{"ten"}) || a.Header.Get("Retry-After") == "" {
 				t.Errorf("%v %s", a.Header, a.body)
 			}
 		}

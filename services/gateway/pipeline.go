@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/sluice-platform/sluice/libs/complaints"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+)
+
+// stage does one step of a request's way. It returns false when the request
+// has been answered.
+type stage func(x *exchange) bool
+
+// prepare ties the stages together; the other fields are set before.
+func (g *gate) prepare(transport http.RoundTripper) {
+	g.complain = complaints.New(g.log, g.now)
+	g.proxy = proxy.New(proxy.Options{
+		Transport: transport, Cache: g.cache, ForwardToken: g.forwardToken, Log: g.log, Complain: g.complain, Errors: g.metrics.upstreamErrors,
+	})
+	g.stages = []stage{g.admit, g.identify, g.match, g.cacheLookup, g.decide, g.cut, g.forward}
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.inFlight.Add(1)
+	x := newExchange(w, r, g.now())
+	x.gate = g
+	defer g.leave(x)
+	for _, s := range g.stages {
+		if !s(x) {
+			return
+		}
+	}
+}
+
+// leave ends an exchange, also one that panicked: what was decided is recorded.
+func (g *gate) leave(x *exchange) {
+	if x.decided && !x.recorded {
+		g.conclude(x, http.StatusInternalServerError, rule.Unanswered)
+		g.record(x, http.StatusInternalServerError)
+	}
+	g.repay(x, true)
+	x.free()
+	g.inFlight.Add(-1)
+}
+
+// admit rejects requests until the tables are complete: before that every rule
+// would seem absent.
+func (g *gate) admit(x *exchange) bool {
+	if g.open.Load() {
+		return true
+	}
+	if err := g.tables(); err != nil {
+		return g.refuseForNow(x, reject.NotReady, "The gate has not read its rules yet.")
+	}
+	g.open.Store(true)
+	return true
+}
