@@ -93,6 +93,7 @@ size: ## lines, files, import depth and arrows between files, beside their bound
 .PHONY: generate
 generate: ## write the generated files anew (go generate in each module)
 	for module in schemas libs services; do (cd $$module && go generate ./...); done
+	cd tools && GOWORK=off go generate ./charts
 
 .PHONY: check-generate
 check-generate: ## fail when a generated file differs from what its source gives

@@ -52,7 +52,6 @@ func (c *Cache[V]) unlocked(ctx context.Context, f *flight[V]) outcome[V] {
 			c.endUnlocked(f.key, run)
 			return run.out
 		}
-		f.batch.leave()
 		select {
 		case <-run.done:
 		case <-ctx.Done():
@@ -114,8 +113,7 @@ func (c *Cache[V]) loadUnlocked(ctx context.Context, f *flight[V]) outcome[V] {
 	if err := state.holdsBack(c.clock()); err != nil {
 		return c.instead(f, c.peekAway(f), errors.Join(ErrBackingOff, err))
 	}
-	// A batch is one load: were its members to wait for slots, those that hold one would wait for those that do not.
-	if c.l2 != nil && f.batch == nil {
+	if c.l2 != nil {
 		select {
 		case c.slots <- struct{}{}:
 			defer func() { <-c.slots }()

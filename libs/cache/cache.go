@@ -13,7 +13,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/backoff"
 	"github.com/sluice-platform/sluice/libs/breaker"
-	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
+	"github.com/sluice-platform/sluice/libs/cache/xfetch"
 )
 
 // Cache is one family of values: in this process, in Redis, at the source. It is safe for concurrent use. Values are
@@ -62,9 +62,6 @@ func New[V any](o Options[V]) (*Cache[V], error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
-	}
-	if o.Load == nil && o.LoadMany != nil {
-		o.Load = single(o.LoadMany)
 	}
 	c := &Cache[V]{
 		opts: o, metrics: o.Metrics.family(o.Family), seed: maphash.MakeSeed(), start: o.Now(), realTime: realTime,

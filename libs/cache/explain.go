@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
+	"github.com/sluice-platform/sluice/libs/cache/xfetch"
 )
 
 // Method is a way to keep a key's expiry from becoming a stampede. The lock and the join are always on: a Method says

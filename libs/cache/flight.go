@@ -18,7 +18,6 @@ type flight[V any] struct {
 	wake  chan struct{}
 	done  chan struct{}
 	out   outcome[V] // after done
-	batch *member[V] // of the GetMany that began it; nil is none
 
 	// Guarded by the shard.
 	waiters int
@@ -93,10 +92,9 @@ type ticket[V any] struct {
 
 // wish is what a caller asks a flight for.
 type wish[V any] struct {
-	kind  flightKind
-	load  Loader[V]
-	batch *member[V] // its part in a batch, nil outside of one
-	seen  int64      // of refreshing
+	kind flightKind
+	load Loader[V]
+	seen int64 // of refreshing
 }
 
 // join puts the caller into the key's flight of its kind.
@@ -123,7 +121,7 @@ func (c *Cache[V]) join(ctx context.Context, key string, w wish[V]) (ticket[V], 
 
 func newFlight[V any](key string, w wish[V]) *flight[V] {
 	return &flight[V]{
-		key: key, kind: w.kind, load: w.load, batch: w.batch, seen: w.seen, wake: make(chan struct{}, 1), done: make(chan struct{}),
+		key: key, kind: w.kind, load: w.load, seen: w.seen, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
 
@@ -165,9 +163,6 @@ func (c *Cache[V]) wait(ctx context.Context, key string, w wish[V]) (ticket[V], 
 		if err != nil {
 			return ticket[V]{}, err
 		}
-		if !t.first {
-			w.batch.leave()
-		}
 		select {
 		case <-t.f.done:
 		case <-ctx.Done():
@@ -200,7 +195,6 @@ func (c *Cache[V]) landed(ctx context.Context, t ticket[V], load Loader[V]) (Res
 // fly runs a flight to its end.
 func (c *Cache[V]) fly(caller context.Context, f *flight[V]) {
 	defer c.owned.Done()
-	defer f.batch.leave()
 	if c.l2 != nil {
 		f.owner = c.l2.owner()
 	}
@@ -258,7 +252,6 @@ func (f *flight[V]) signal() {
 // pause waits for a wake-up, or for a poll's time: jittered, growing, and not long past the lease of the lock that
 // stands in the way. It returns why the flight must end, if it must.
 func (c *Cache[V]) pause(ctx context.Context, f *flight[V], polls int, lease time.Duration) error {
-	f.batch.leave()
 	c.setPaused(f)
 	most := min(c.opts.PollMax, c.opts.PollMin<<min(polls, 10))
 	wait := c.opts.PollMin/2 + time.Duration(c.opts.Random()*float64(most))

@@ -10,10 +10,6 @@ import (
 // other error is judged by Options.IsFailure. A loader that ignores its context is left behind after LoadTimeout.
 type Loader[V any] func(ctx context.Context, key string) (Loaded[V], error)
 
-// BatchLoader asks the source for several keys at once. A key that is missing in the answer is not found; an error is
-// the error of every key.
-type BatchLoader[V any] func(ctx context.Context, keys []string) (map[string]Loaded[V], error)
-
 // Loaded is a source's answer. The zero value of each field but Value takes the family's setting.
 type Loaded[V any] struct {
 	Value V

@@ -17,8 +17,6 @@ type Options[V any] struct {
 	Family string
 	// Load asks the source. It may be nil when every call brings its own (FetchWith).
 	Load Loader[V]
-	// LoadMany serves GetMany; nil calls Load for each key.
-	LoadMany BatchLoader[V]
 	// Codec is JSON[V] by default.
 	Codec Codec[V]
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
+	"github.com/sluice-platform/sluice/libs/cache/xfetch"
 )
 
 // resolve finds the value for a flight: in Redis; from the run that holds the lock; by a run of its own.

@@ -2,10 +2,7 @@ package cache_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,95 +91,4 @@ func TestUncacheableIsRememberedInTheFleet(t *testing.T) {
 	s.advance(11 * time.Second) // past UncacheableTTL
 	wants(t, get(t, a, "k"), "4", cache.Miss)
 	wants(t, get(t, b, "k"), "4", cache.HitL2)
-}
-
-func TestGetManyLoadsOnce(t *testing.T) {
-	t.Parallel()
-	s := newStand(t)
-	var mu sync.Mutex
-	var batches [][]string
-	set := func(o *options) {
-		o.LoadMany = func(_ context.Context, keys []string) (map[string]cache.Loaded[string], error) {
-			mu.Lock()
-			defer mu.Unlock()
-			batches = append(batches, slices.Clone(keys))
-			out := map[string]cache.Loaded[string]{}
-			for _, k := range keys {
-				if k != "none" {
-					out[k] = cache.Loaded[string]{Value: "v" + k}
-				}
-			}
-			return out, nil
-		}
-	}
-	a, b := s.node(set), s.node(set)
-	ask := func(c *cache.Cache[string], keys ...string) map[string]string {
-		t.Helper()
-		got, err := c.GetMany(t.Context(), keys)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	if got := ask(a, "2", "1", "none", "1"); !maps.Equal(got, map[string]string{"1": "v1", "2": "v2"}) {
-		t.Errorf("got %v", got)
-	}
-	if got := ask(b, "1", "none", "3"); !maps.Equal(got, map[string]string{"1": "v1", "3": "v3"}) {
-		t.Errorf("got %v", got)
-	}
-	if got := get(t, b, "4").Value; got != "v4" {
-		t.Errorf("got %q", got)
-	}
-	if want := "[[1 2 none] [3] [4]]"; fmt.Sprint(batches) != want {
-		t.Errorf("batches %v, want %s", batches, want)
-	}
-}
-
-// Two batches that each lead what the other waits for end: a key that is loaded elsewhere leaves its batch.
-func TestCrossedBatchesEnd(t *testing.T) {
-	t.Parallel()
-	s := newStand(t)
-	var loads atomic.Int64
-	set := func(o *options) {
-		o.LoadMany = func(_ context.Context, keys []string) (map[string]cache.Loaded[string], error) {
-			loads.Add(int64(len(keys)))
-			out := map[string]cache.Loaded[string]{}
-			for _, k := range keys {
-				out[k] = cache.Loaded[string]{Value: k}
-			}
-			return out, nil
-		}
-	}
-	nodes := []*cache.Cache[string]{s.node(set), s.node(set), s.node(set)}
-	keys := make([]string, 40)
-	for i := range keys {
-		keys[i] = fmt.Sprint(i)
-	}
-	readers(12, func(i int) {
-		got, err := nodes[i%3].GetMany(context.Background(), keys)
-		if err != nil || len(got) != len(keys) {
-			t.Errorf("%d values, %v", len(got), err)
-		}
-	})
-	if n := loads.Load(); n != int64(len(keys)) {
-		t.Errorf("%d keys loaded, want %d", n, len(keys))
-	}
-}
-
-func TestGetManyNamesTheKeysThatFail(t *testing.T) {
-	t.Parallel()
-	s := newStand(t)
-	down := errors.New("down")
-	c := s.node(func(o *options) {
-		o.Load = func(_ context.Context, key string) (cache.Loaded[string], error) {
-			if key == "bad" {
-				return cache.Loaded[string]{}, down
-			}
-			return cache.Loaded[string]{Value: key}, nil
-		}
-	})
-	got, err := c.GetMany(t.Context(), []string{"a", "bad"})
-	if !errors.Is(err, down) || !strings.Contains(err.Error(), `"bad"`) || got["a"] != "a" {
-		t.Errorf("got %v, %v", got, err)
-	}
 }

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
+	"github.com/sluice-platform/sluice/libs/cache/xfetch"
 )
 
 // delta is a load's time in the pictures; only the shares of it matter.

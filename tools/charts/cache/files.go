@@ -1,7 +1,5 @@
 package chart
 
-//go:generate go run ./write ../../../docs/walks/cache-stampede
-
 // Files draws every picture: name → content.
 func Files() map[string][]byte {
 	return map[string][]byte{

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/cache/internal/xfetch"
+	"github.com/sluice-platform/sluice/libs/cache/xfetch"
 )
 
 // The two laws of XFetch: e^(1/beta) refreshes an expiry, the first beta·delta·(ln(rate·beta·delta)+γ) before it.

@@ -7,8 +7,6 @@ import (
 	"github.com/sluice-platform/sluice/libs/period"
 )
 
-//go:generate go run ./write ../../../docs/algorithms
-
 // picture is one file: a counter, and where its windows or periods begin.
 type picture struct {
 	file, title string

@@ -1,0 +1,2 @@
+// Command charts writes the pictures of docs/algorithms and docs/walks/cache-stampede.
+package main
