@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/libs/breaker"
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/settle"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
+	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
 
 // counters is the store of the counters and all that stands in for it while it
@@ -24,9 +24,9 @@ import (
 type counters struct {
 	store     *redisstore.Store
 	heartbeat *breaker.Heartbeat
-	fleet     *fleet.Fleet
-	shares    *local.Limiter
-	owing     owing
+	members   *membership.Membership
+	shares    *share.Limiter
+	unsettled unsettled
 	check     *redisCheck
 	// debts is the journal of what the store could not do; nil before Run.
 	debts atomic.Pointer[settle.Settler]
@@ -58,17 +58,18 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 	}); err != nil {
 		return nil, fmt.Errorf("counter store: %w", err)
 	}
-	if c.fleet, err = fleet.New(fleet.Options{
-		Owes: c.owing.tells, Stream: deps.Stream, ID: id, Address: address, Registerer: deps.Registerer, Log: deps.Log, Now: deps.Now,
+	if c.members, err = membership.New(membership.Options{
+		Stream: deps.Stream, ID: id, Address: address, Registerer: deps.Registerer, Log: deps.Log, Now: deps.Now,
 	}); err != nil {
 		return nil, err
 	}
 	if c.check, err = newRedisCheck(deps.Redis, deps.Registerer, deps.Log); err != nil {
 		return nil, err
 	}
-	c.shares = local.New(local.Options{Place: c.fleet.Place, Reached: func() bool { return c.check.ready() == nil }, Now: deps.Now})
-	c.owing.now, c.owing.owed = deps.Now, c.fleet.Owed
-	c.owing.away = func() bool { return !c.store.Available() }
+	c.shares = share.New(share.Options{
+		Position: c.members.Position, Reached: func() bool { return c.check.ready() == nil && c.unsettled.begun() }, Now: deps.Now,
+	})
+	c.unsettled.away = func() bool { return !c.store.Available() }
 	return c, registerStore(deps.Registerer, c.store)
 }
 
@@ -81,14 +82,14 @@ func (c *counters) openDebts(id string, cfg Config, deps Deps) (*settle.Settler,
 	if err != nil {
 		return nil, fmt.Errorf("gateway.spool.dir: %w", err)
 	}
-	c.owing.begin(s, s.Pending() > 0)
+	c.unsettled.begin(s, s.Pending() > 0)
 	c.debts.Store(s)
 	return s, nil
 }
 
 // runs are the parts that live as long as requests are decided.
 func (c *counters) runs() []func(context.Context) error {
-	return []func(context.Context) error{c.heartbeat.Run, c.fleet.Run, c.check.Run, c.store.Run}
+	return []func(context.Context) error{c.heartbeat.Run, c.members.Run, c.check.Run, c.store.Run}
 }
 
 // registerStore shows what the store counts; nil registers nothing.

@@ -71,7 +71,6 @@ func (g *gate) decide(x *exchange) bool {
 		if g.setAsideUnreadable(x); x.verdict.status == 0 {
 			g.count(x)
 			g.owe(x)
-			g.repay(x, false)
 		}
 	}
 	x.judgeShadows()
@@ -109,29 +108,49 @@ func (g *gate) count(x *exchange) {
 	for i := range x.matches {
 		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
 	}
-	if g.hold(x, x.matches) {
-		g.askStore(x)
+	if matches, counters := g.goByShares(x); x.verdict.status == 0 && len(matches) > 0 {
+		g.askStore(x, matches, counters)
 	}
 	if x.verdict.status != 0 {
-		g.giveBack(x, func(*lent) bool { return true })
+		g.giveBack(x)
 	}
 }
 
-func (g *gate) askStore(x *exchange) {
-	d, err := g.charge(x, x.matches, x.counters)
-	if err != nil {
-		g.letGo(x)
+// goByShares judges those rules by their shares that go by them until the journal
+// is settled, and returns the others.
+func (g *gate) goByShares(x *exchange) (matches []rule.Match, counters []limit.Counter) {
+	holds := func(m rule.Match) bool { return g.unsettled.holds(m.Rule) }
+	if !slices.ContainsFunc(x.matches, holds) {
+		return x.matches, x.counters
 	}
+	var held []rule.Match
+	for i, m := range x.matches {
+		if holds(m) {
+			held = append(held, m)
+		} else {
+			matches, counters = append(matches, m), append(counters, x.counters[i])
+		}
+	}
+	if g.fallBack(x, held, lossOfStore); x.verdict.status == 0 {
+		x.uncounted = append(x.uncounted, held...)
+	}
+	return matches, counters
+}
+
+// askStore charges counters, or applies the onStoreLoss of those rules whose
+// counters the store cannot charge.
+func (g *gate) askStore(x *exchange, matches []rule.Match, counters []limit.Counter) {
+	d, err := g.charge(x, matches, counters)
 	switch {
 	case err == nil:
-		g.observe(x.matches, x.counters, &d)
-		x.judge(x.matches, x.counters, d)
+		g.observe(matches, counters, &d)
+		x.judge(matches, counters, d)
 	case errors.Is(err, limit.ErrCounterBroken):
-		g.countWithoutBroken(x)
+		g.countWithoutBroken(x, matches, counters)
 	case errors.Is(err, limit.ErrRestoring):
-		g.countWithoutQuotas(x, err)
+		g.countWithoutQuotas(x, matches, counters, err)
 	default:
-		g.storeLost(x, x.matches, err)
+		g.storeLost(x, matches, err)
 	}
 }
 
@@ -149,43 +168,38 @@ func (g *gate) ask(counters []limit.Counter) (limit.Decision, error) {
 // What a broken counter lets pass is not owed: the journal is for a store that
 // comes back by itself, and would find the key as broken as it is now. The
 // event, the log and a metric tell of it; deleting the key mends the counter.
-func (g *gate) countWithoutBroken(x *exchange) {
+func (g *gate) countWithoutBroken(x *exchange, matches []rule.Match, counters []limit.Counter) {
 	var (
-		whole    []rule.Match
-		counters []limit.Counter
-		lost     []rule.Match
+		whole, lost []rule.Match
+		rest        []limit.Counter
 	)
-	for i := range x.counters {
-		look := x.counters[i]
+	for i := range counters {
+		look := counters[i]
 		look.Cost = 0
 		_, err := g.ask([]limit.Counter{look})
 		switch {
 		case err == nil:
-			whole, counters = append(whole, x.matches[i]), append(counters, x.counters[i])
+			whole, rest = append(whole, matches[i]), append(rest, counters[i])
 		case errors.Is(err, limit.ErrCounterBroken):
 			g.metrics.broken.Inc()
-			g.complain.Say(slog.LevelError, "counter is broken; its rule's onStoreLoss holds", "rule", x.matches[i].Rule.ID, "error", err)
-			lost = append(lost, x.matches[i])
+			g.complain.Say(slog.LevelError, "counter is broken; its rule's onStoreLoss holds", "rule", matches[i].Rule.ID, "error", err)
+			lost = append(lost, matches[i])
 		default:
-			g.storeLost(x, x.matches, err)
+			g.storeLost(x, matches, err)
 			return
 		}
 	}
-	if g.fallBack(x, lost, lossOfCounter); x.verdict.status != 0 || len(counters) == 0 {
+	if g.fallBack(x, lost, lossOfCounter); x.verdict.status != 0 || len(rest) == 0 {
 		return
 	}
-	g.askAbout(x, whole, counters)
+	g.askAbout(x, whole, rest)
 }
 
 // askAbout charges those counters for which no rule has said yet what their
 // loss means.
 func (g *gate) askAbout(x *exchange, matches []rule.Match, counters []limit.Counter) {
-	if !g.hold(x, matches) {
-		return
-	}
 	d, err := g.charge(x, matches, counters)
 	if err != nil {
-		g.letGo(x)
 		g.storeLost(x, matches, err)
 		return
 	}
@@ -200,6 +214,7 @@ func (g *gate) storeLost(x *exchange, lost []rule.Match, err error) {
 		level = slog.LevelError // not an outage but a bug or a foreign key
 	}
 	g.complain.Say(level, "counters could not be charged; the rules' onStoreLoss holds", "error", err)
+	x.outage = true
 	if g.fallBack(x, lost, lossOfStore); x.verdict.status == 0 {
 		x.uncounted = append(x.uncounted, lost...)
 	}

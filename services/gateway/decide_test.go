@@ -14,10 +14,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
@@ -280,7 +280,7 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 // charged at once, and nothing is owed, since the journal could not charge it.
 func TestBrokenCounterIsItsOwnRulesMatter(t *testing.T) {
 	t.Parallel()
-	s, store, book := lossy(t, fleet.Place{Live: 2, Rank: 1}, standOptions{})
+	s, store, book := lossy(t, membership.Position{Live: 2, Rank: 1}, standOptions{})
 	s.putRule(ruleJSON("sick", "tenant", "sick", twoOnce, `,"onStoreLoss":"local"`))
 	s.putRule(ruleJSON("month", "tenant", "m", tenQuota, ""))
 	store.broken = "sick"
@@ -322,7 +322,7 @@ func TestUnreadableRulesAreTheirOwnPolicy(t *testing.T) {
 		"local":  {200, tenOnce, "rule-unreadable"}, // of no limit there is no share
 		"closed": {503, tenOnce, "rule-unreadable"},
 	} {
-		s, _, book := lossy(t, fleet.Place{Live: 1}, standOptions{})
+		s, _, book := lossy(t, membership.Position{Live: 1}, standOptions{})
 		s.putUnreadable(fmt.Sprintf(`{"id":"new","subject":{"kind":"tenant","value":"acme"},"metric":"m","limit":{"algorithm":"ofTheFuture"},"onStoreLoss":%q}`, policy))
 		s.putRule(ruleJSON("calls", "tenant", "m", c.others, ""))
 		out := s.explained(`{"tenantId":"acme","path":"/demo/x"}`)

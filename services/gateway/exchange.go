@@ -53,8 +53,11 @@ type exchange struct {
 
 	// uncounted are the rules that let it pass without their counters.
 	uncounted []rule.Match
-	// lent is what it has had of this gateway's shares and the journal has not.
-	lent []lent
+	// outage: the store could not charge them. It is false where they go by shares
+	// until the journal is settled.
+	outage bool
+	// taken is what it has had of this gateway's shares.
+	taken []taken
 
 	decided  bool
 	recorded bool
@@ -79,7 +82,7 @@ func newExchange(w http.ResponseWriter, r *http.Request, start time.Time) *excha
 	x, _ := exchanges.Get().(*exchange)
 	*x = exchange{
 		w: w, r: r, start: start,
-		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0], lent: x.lent[:0],
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0], taken: x.taken[:0],
 		charges: x.charges[:0], scratch: x.scratch[:0], held: x.held.emptied(),
 	}
 	return x
@@ -94,10 +97,10 @@ func (x *exchange) free() {
 	clear(x.counters[:cap(x.counters)])
 	clear(x.charges[:cap(x.charges)])
 	clear(x.uncounted[:cap(x.uncounted)])
-	clear(x.lent[:cap(x.lent)])
+	clear(x.taken[:cap(x.taken)])
 	clear(x.held.rules[:cap(x.held.rules)])
 	*x = exchange{
-		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0], lent: x.lent[:0],
+		matches: x.matches[:0], counters: x.counters[:0], judged: x.judged[:0], shadows: x.shadows[:0], uncounted: x.uncounted[:0], taken: x.taken[:0],
 		charges: x.charges[:0], scratch: x.scratch[:0], held: x.held.emptied(),
 	}
 	exchanges.Put(x)

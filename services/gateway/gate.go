@@ -55,7 +55,8 @@ type gate struct {
 	// shares and debts are for when the store is away.
 	shares shares
 	debts  debts
-	owing  *owing
+	// unsettled says which rules go by shares though the store is there.
+	unsettled *unsettled
 	// book holds reservations.
 	book  *reserve.Book
 	proxy *proxy.Proxy

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
@@ -91,6 +92,7 @@ func RegisterMetrics(reg prometheus.Registerer) {
 	if _, err := newRedisCheck(nil, reg, nil); err != nil {
 		panic(err)
 	}
+	membership.RegisterMetrics(reg)
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {

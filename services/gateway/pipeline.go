@@ -41,7 +41,6 @@ func (g *gate) leave(x *exchange) {
 		g.conclude(x, http.StatusInternalServerError, rule.Unanswered)
 		g.record(x, http.StatusInternalServerError)
 	}
-	g.repay(x, true)
 	x.free()
 	g.inFlight.Add(-1)
 }

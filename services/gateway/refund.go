@@ -100,7 +100,7 @@ func (g *gate) conclude(x *exchange, status int, how rule.Failure) {
 	}
 	if len(owed) > 0 {
 		g.debts.Append(x.start, owed)
-		g.owing.note(x.uncounted)
+		g.inJournal(x, x.uncounted)
 	}
 	if len(back) > 0 {
 		g.debts.GiveBack(h.hold, x.judgedAt, back)

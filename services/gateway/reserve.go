@@ -79,7 +79,7 @@ func (g *gate) reserve(x *exchange) bool {
 	for i := range x.matches {
 		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
 	}
-	if slices.ContainsFunc(x.matches, func(m rule.Match) bool { return g.owing.holds(m.Rule) }) {
+	if slices.ContainsFunc(x.matches, func(m rule.Match) bool { return g.unsettled.holds(m.Rule) }) {
 		// The store does not know yet how much it has left.
 		return g.notReserved(x, limit.ErrUnavailable)
 	}

@@ -15,25 +15,25 @@ var lossOfQuotas = &loss{
 // countWithoutQuotas lets the rules of quotas say what their loss means while
 // they are being restored, and charges the rest, which lost nothing that matters.
 // What passes uncounted is owed, and charged once the quotas are whole.
-func (g *gate) countWithoutQuotas(x *exchange, err error) {
+func (g *gate) countWithoutQuotas(x *exchange, matches []rule.Match, counters []limit.Counter, err error) {
 	var (
 		quotas, rates []rule.Match
-		counters      []limit.Counter
+		rest          []limit.Counter
 	)
-	for i := range x.matches {
-		if m := x.matches[i]; m.Rule.Algorithm.Quota() {
+	for i, m := range matches {
+		if m.Rule.Algorithm.Quota() {
 			quotas = append(quotas, m)
 		} else {
-			rates, counters = append(rates, m), append(counters, x.counters[i])
+			rates, counters = append(rates, m), append(rest, counters[i])
 		}
 	}
-	g.owing.restoring()
+	x.outage = true
 	g.complain.Say(slog.LevelWarn, "quotas are being restored; their rules' onStoreLoss holds", "error", err)
 	if g.fallBack(x, quotas, lossOfQuotas); x.verdict.status != 0 {
 		return
 	}
 	x.uncounted = append(x.uncounted, quotas...)
-	if len(counters) > 0 {
-		g.askAbout(x, rates, counters)
+	if len(rest) > 0 {
+		g.askAbout(x, rates, rest)
 	}
 }

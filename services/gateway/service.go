@@ -109,7 +109,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		identifier:   identify.Identifier{Trusted: trusted, Keys: to.keys},
 		admission:    routing.Admission{KeysAge: s.tables.keys.Age, MaxStaleness: cfg.Identity.MaxStaleness},
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, owing: &s.counters.owing, cache: httpcache.New(cached),
+		grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, unsettled: &s.counters.unsettled, cache: httpcache.New(cached),
 	}
 	if s.gate.book, err = s.counters.openBook(cfg, deps, s.gate); err != nil {
 		return nil, err

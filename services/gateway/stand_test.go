@@ -18,7 +18,6 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/spool"
 	"github.com/sluice-platform/sluice/libs/stream"
@@ -29,6 +28,7 @@ import (
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
+	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
 
 // noon is when the stand's requests are made, unless a test says otherwise.
@@ -112,7 +112,7 @@ func newStand(t testing.TB, o standOptions) *stand {
 		identifier: identify.Identifier{Keys: identify.NewKeys(), Tokens: o.tokens},
 		admission:  routing.Admission{KeysAge: func() time.Duration { return 0 }, MaxStaleness: o.identity.MaxStaleness},
 		grants:     newGrantTable(), routes: routing.NewTable(log), rules: s.index, store: o.store, journal: s.spool,
-		shares: local.New(local.Options{Now: o.now}), debts: new(notebook), owing: new(owing),
+		shares: share.New(share.Options{Now: o.now}), debts: new(notebook), unsettled: new(unsettled),
 		forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
 	if o.purgesReady == nil {

@@ -25,12 +25,11 @@ type debts interface {
 	GiveBack(h settle.Hold, at time.Time, counters []limit.Counter)
 }
 
-// shares judges by this gateway's share of each limit: *local.Limiter.
+// shares judges by this gateway's share of each limit: *share.Limiter.
 type shares interface {
 	Observe(c *limit.Counter, st *limit.State)
-	Decide(counters []limit.Counter) limit.Decision
-	// Blind: of that counter's share nothing can be said.
-	Blind(c *limit.Counter) bool
+	// Decide reports false where a share is unknown.
+	Decide(counters []limit.Counter) (limit.Decision, bool)
 	// GiveBack is of a decision that passed.
 	GiveBack(counters []limit.Counter, d *limit.Decision)
 }
@@ -78,7 +77,7 @@ func (g *gate) fallBack(x *exchange, lost []rule.Match, why *loss) {
 	lost = slices.DeleteFunc(slices.Clone(lost), func(m rule.Match) bool { return m.Rule.Shadow })
 	closed := func(m *rule.Match) bool {
 		return m.Rule.OnStoreLoss == rules.StoreLossClosed &&
-			slices.ContainsFunc(lost, func(l rule.Match) bool { return l.Rule == m.Rule })
+			among(lost, m.Rule)
 	}
 	switch {
 	case len(lost) == 0:
@@ -86,10 +85,7 @@ func (g *gate) fallBack(x *exchange, lost []rule.Match, why *loss) {
 	case x.denyBy(closed, http.StatusServiceUnavailable, why.reason, outcomeError):
 		x.verdict.loss = why
 		g.metrics.fallback[policyClosed].Inc()
-	case g.denyBlind(x, lost, why):
-		g.metrics.fallback[policyClosed].Inc()
 	case g.share(x, lost, why):
-		g.metrics.fallback[policyLocal].Inc()
 	default:
 		g.metrics.fallback[policyOpen].Inc()
 		x.verdict.reason, x.verdict.decisive, x.verdict.degraded, x.verdict.loss = why.reason, lost[0].Rule, true, why
@@ -107,37 +103,52 @@ func (g *gate) local(x *exchange, of []rule.Match) (local []rule.Match, counters
 	return local, counters
 }
 
-// denyBlind denies as closed rules do where a rule is local and nothing can be
-// said of its share: what was left when the store went away is not known here.
-func (g *gate) denyBlind(x *exchange, lost []rule.Match, why *loss) bool {
-	local, counters := g.local(x, lost)
-	blind := func(m *rule.Match) bool {
-		i := slices.IndexFunc(local, func(l rule.Match) bool { return l.Rule == m.Rule })
-		return i >= 0 && g.shares.Blind(&counters[i])
-	}
-	if !x.denyBy(blind, http.StatusServiceUnavailable, why.reason, outcomeError) {
-		return false
-	}
-	x.verdict.loss = why
-	return true
-}
-
-// share judges the rules that are local by this gateway's share of their
-// limits; false where none is.
+// share judges the rules that are local by this gateway's share of their limits;
+// false where none is. Where a share is unknown they deny as closed ones do.
 func (g *gate) share(x *exchange, lost []rule.Match, why *loss) bool {
 	local, counters := g.local(x, lost)
 	if len(local) == 0 {
 		return false
 	}
-	g.owing.lend(local)
-	d := g.shares.Decide(counters)
-	if d.Allowed {
-		x.lent = append(x.lent, lent{local, counters, d, true})
-	} else {
-		g.owing.repay(local)
+	d, known := g.shares.Decide(counters)
+	if !known {
+		x.denyBy(func(m *rule.Match) bool { return among(local, m.Rule) }, http.StatusServiceUnavailable, why.reason, outcomeError)
+		x.verdict.loss = why
+		g.metrics.fallback[policyClosed].Inc()
+		return true
 	}
+	if d.Allowed {
+		x.taken = append(x.taken, taken{local, counters, d})
+	}
+	g.metrics.fallback[policyLocal].Inc()
 	g.judgeByShare(x, local, counters, d, why)
 	return true
+}
+
+func among(matches []rule.Match, r *rule.Compiled) bool {
+	return slices.ContainsFunc(matches, func(m rule.Match) bool { return m.Rule == r })
+}
+
+// taken is what a request has had of this gateway's shares.
+type taken struct {
+	rules    []rule.Match
+	counters []limit.Counter
+	decision limit.Decision
+}
+
+// giveBack gives back what a request has had of the shares and does not pass by
+// them, so that its decision has charged all or nothing.
+func (g *gate) giveBack(x *exchange) {
+	for i := range x.taken {
+		t := &x.taken[i]
+		g.shares.GiveBack(t.counters, &t.decision)
+		for k := range x.judged {
+			if j := &x.judged[k]; j.shared && !j.state.Unlimited && among(t.rules, j.rule) {
+				j.state.Remaining += j.cost
+			}
+		}
+	}
+	x.taken = x.taken[:0]
 }
 
 // judgeByShare turns what the shares say into the verdict.
@@ -145,7 +156,7 @@ func (g *gate) judgeByShare(x *exchange, local []rule.Match, counters []limit.Co
 	x.judge(local, counters, d)
 	for i := range x.judged {
 		j := &x.judged[i]
-		j.shared = j.shared || slices.ContainsFunc(local, func(m rule.Match) bool { return m.Rule == j.rule })
+		j.shared = j.shared || among(local, j.rule)
 	}
 	x.verdict.degraded, x.verdict.loss = true, why
 	if d.Allowed {
@@ -182,7 +193,14 @@ func (g *gate) oweUnits(x *exchange, uncounted []rule.Match, units int64, owes f
 	}
 	if len(counters) > 0 {
 		g.debts.Append(x.start, counters)
-		g.owing.note(uncounted)
+		g.inJournal(x, uncounted)
+	}
+}
+
+// inJournal says that the journal has what the request passed uncounted by.
+func (g *gate) inJournal(x *exchange, uncounted []rule.Match) {
+	if x.outage {
+		g.unsettled.passed(uncounted)
 	}
 }
 

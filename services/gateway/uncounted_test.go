@@ -11,12 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
 
 // notebook keeps what is owed.
@@ -57,19 +57,19 @@ func (b *notebook) total() (sum int64) {
 }
 
 // lossy is a stand whose store can be taken away.
-func lossy(t *testing.T, place fleet.Place, o standOptions) (*stand, *failingStore, *notebook) {
+func lossy(t *testing.T, position membership.Position, o standOptions) (*stand, *failingStore, *notebook) {
 	t.Helper()
 	o.trusted = []string{loopback}
 	s := newStand(t, o)
 	store, book := s.use(limit.NewModel(s.gate.now)), new(notebook)
 	s.gate.debts = book
-	s.gate.shares = local.New(local.Options{Place: func() fleet.Place { return place }, Now: s.gate.now})
+	s.gate.shares = share.New(share.Options{Position: func() membership.Position { return position }, Now: s.gate.now})
 	return s, store, book
 }
 
 func TestShareIsOfWhatWasLeft(t *testing.T) {
 	t.Parallel()
-	s, store, book := lossy(t, fleet.Place{Live: 2, Rank: 1}, standOptions{})
+	s, store, book := lossy(t, membership.Position{Live: 2, Rank: 1}, standOptions{})
 	s.putRule(ruleJSON("ten", "tenant", "calls", tenOnce, `,"onStoreLoss":"local"`))
 	for range 3 {
 		s.get("/demo/x", acme...)
@@ -121,7 +121,7 @@ func TestStrictestPolicyHolds(t *testing.T) {
 		"closed, local":   {closed, share, 503, 0},
 	} {
 		// One of 1: nothing for the second of two gateways.
-		s, store, book := lossy(t, fleet.Place{Live: 2, Rank: 1}, standOptions{})
+		s, store, book := lossy(t, membership.Position{Live: 2, Rank: 1}, standOptions{})
 		s.putRule(ruleJSON("user", "user", "calls", tenOnce, c.user))
 		s.putRule(ruleJSON("tenant", "tenant", "calls", strings.Replace(tenOnce, "10", "1", 1), c.tenant))
 		store.down = limit.ErrUnavailable
@@ -142,7 +142,7 @@ func TestWhatPassesUncountedIsOwedBeforeItIsForwarded(t *testing.T) {
 	seen := make(chan int64, 1)
 	var s *stand
 	var store *failingStore
-	s, store, book = lossy(t, fleet.Place{Live: 1}, standOptions{handler: func(http.ResponseWriter, *http.Request) {
+	s, store, book = lossy(t, membership.Position{Live: 1}, standOptions{handler: func(http.ResponseWriter, *http.Request) {
 		book.mu.Lock()
 		defer book.mu.Unlock()
 		seen <- book.total()
@@ -164,7 +164,7 @@ func TestWhatPassesUncountedIsOwedBeforeItIsForwarded(t *testing.T) {
 // says so; what is denied, or only looked at, is not.
 func TestWhatPassesUncountedIsOwed(t *testing.T) {
 	t.Parallel()
-	s, store, book := lossy(t, fleet.Place{Live: 1}, standOptions{
+	s, store, book := lossy(t, membership.Position{Live: 1}, standOptions{
 		handler: func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "dear") {
 				w.Header().Set("X-Cost", "5")

@@ -17,7 +17,6 @@ var sizeExceptions = map[string]int{
 	"back-up percent, libs/cache/rehearsal":                                    24,
 	"back-up percent, libs/catalog":                                            37,
 	"back-up percent, libs/devserver/withservers":                              50,
-	"back-up percent, libs/limit/local":                                        25,
 	"files, libs/limit/redisstore":                                             45,
 	"lines, libs/limit/redisstore":                                             6063,
 	"back-up percent, libs/limit/redisstore":                                   19,

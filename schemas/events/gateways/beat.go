@@ -24,7 +24,4 @@ type Beat struct {
 	Seq int64 `json:"seq"`
 	// Leaving is the last beat of a process that stops in good order.
 	Leaving bool `json:"leaving,omitempty"`
-	// Owes: by its share of limits it has let requests pass that the counters do
-	// not know of yet.
-	Owes bool `json:"owes,omitempty"`
 }

@@ -1,4 +1,4 @@
-package fleet
+package membership
 
 import (
 	"context"
@@ -23,9 +23,6 @@ type Options struct {
 	// reach it, asked at each beat; nil leaves it out.
 	ID      string
 	Address func() string
-	// Owes says whether this gateway has let pass what the counters do not know
-	// of yet; nil is never. It is asked each 50 ms, and must not block.
-	Owes func() bool
 	// Every is the time between beats; 0 is gateways.Every.
 	Every      time.Duration
 	Registerer prometheus.Registerer
@@ -34,26 +31,21 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Fleet is safe for concurrent use.
-type Fleet struct {
+// Membership is who lives. It is safe for concurrent use.
+type Membership struct {
 	o     Options
 	topic string
 	set   *set
-	// Of Run's goroutine: the last beat's number, and whether this gateway owes.
-	seq  int64
-	owes bool
+	seq   int64 // the last heartbeat's number; Run's goroutine owns it
 }
 
-// New returns a fleet that knows of this gateway alone; Run lets it learn.
-func New(o Options) (*Fleet, error) {
+// New returns a Membership that knows of this gateway alone; Run lets it learn.
+func New(o Options) (*Membership, error) {
 	if o.ID == "" {
-		return nil, errors.New("fleet: no id given")
+		return nil, errors.New("membership: no id given")
 	}
 	if o.Every <= 0 {
 		o.Every = gateways.Every
-	}
-	if o.Owes == nil {
-		o.Owes = func() bool { return false }
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -61,21 +53,21 @@ func New(o Options) (*Fleet, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := &Fleet{o: o, topic: o.Stream.Topic(gateways.Topic), set: newSet(o.ID, o.Now)}
-	if err := f.register(o.Registerer); err != nil {
-		return nil, fmt.Errorf("fleet metrics: %w", err)
+	m := &Membership{o: o, topic: o.Stream.Topic(gateways.Topic), set: newSet(o.ID, o.Now)}
+	if err := m.register(o.Registerer); err != nil {
+		return nil, fmt.Errorf("membership metrics: %w", err)
 	}
-	return f, nil
+	return m, nil
 }
 
-func (f *Fleet) register(reg prometheus.Registerer) error {
+func (m *Membership) register(reg prometheus.Registerer) error {
 	if reg == nil {
 		return nil
 	}
 	return reg.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "sluice_fleet_live_gateways",
+		Name: "sluice_membership_live_gateways",
 		Help: "Gateways that live, as this one knows; limits are shared out among them while the store is away.",
-	}, func() float64 { return float64(f.Place().Live) }))
+	}, func() float64 { return float64(m.Position().Live) }))
 }
 
 // RegisterMetrics registers the metrics, for the generated reference.
@@ -85,23 +77,20 @@ func RegisterMetrics(reg prometheus.Registerer) {
 	}
 }
 
-// Place is where this gateway stands among those that live.
-func (f *Fleet) Place() Place { return *f.set.place.Load() }
-
-// Owed reports whether another gateway that lives has said that it owes.
-func (f *Fleet) Owed() bool { return f.set.owed.Load() }
+// Position is where this gateway stands among those that live.
+func (m *Membership) Position() Position { return *m.set.position.Load() }
 
 // Live lists the gateways that live, sorted, this one among them.
-func (f *Fleet) Live() []string { return f.set.live() }
+func (m *Membership) Live() []string { return m.set.live() }
 
 // Run beats and listens until ctx is cancelled, then says goodbye and returns
 // nil. Kafka away, or the topic not there yet, leaves the set as it is.
-func (f *Fleet) Run(ctx context.Context) error {
-	started := f.o.Now().UTC()
+func (m *Membership) Run(ctx context.Context) error {
+	started := m.o.Now().UTC()
 	pause := backoff.Backoff{}
 	for ctx.Err() == nil {
-		if err := f.session(ctx, started); err != nil {
-			f.o.Log.Warn("beats of gateways are not heard; the last known set holds", "live", f.Place().Live, "cause", err)
+		if err := m.session(ctx, started); err != nil {
+			m.o.Log.Warn("heartbeats of gateways are not heard; the last known members hold", "live", m.Position().Live, "cause", err)
 			if pause.Wait(ctx) != nil {
 				break
 			}
@@ -112,18 +101,18 @@ func (f *Fleet) Run(ctx context.Context) error {
 
 // errUnheard ends a session whose client does not even hear its own beats: the
 // topic may have been made anew, which the client does not follow.
-var errUnheard = errors.New("nothing is heard, not even our own beats")
+var errUnheard = errors.New("nothing is heard, not even our own heartbeats")
 
 // session beats and listens with one client, until ctx ends or it hears nothing.
-func (f *Fleet) session(ctx context.Context, started time.Time) error {
-	client, err := kgo.NewClient(append(f.o.Stream.ClientOptions(),
+func (m *Membership) session(ctx context.Context, started time.Time) error {
+	client, err := kgo.NewClient(append(m.o.Stream.ClientOptions(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
-			f.topic: {0: kgo.NewOffset().AfterMilli(f.o.Now().Add(-gateways.GoneAfter).UnixMilli())},
+			m.topic: {0: kgo.NewOffset().AfterMilli(m.o.Now().Add(-gateways.GoneAfter).UnixMilli())},
 		}),
 		kgo.FetchMaxWait(time.Second),
 		kgo.ProducerLinger(0),
 		// An old beat is worth nothing: it is better lost than late.
-		kgo.RecordDeliveryTimeout(max(f.o.Every, time.Second)),
+		kgo.RecordDeliveryTimeout(max(m.o.Every, time.Second)),
 	)...)
 	if err != nil {
 		return fmt.Errorf("kafka client: %w", err)
@@ -133,46 +122,37 @@ func (f *Fleet) session(ctx context.Context, started time.Time) error {
 	heard := make(chan struct{})
 	go func() { // owned by session, which waits for it below
 		defer close(heard)
-		f.listen(listening, client)
+		m.listen(listening, client)
 	}()
-	err = f.beat(ctx, client, started)
+	err = m.beat(ctx, client, started)
 	stop()
 	<-heard
 	if ctx.Err() != nil {
-		f.leave(ctx, client, started)
+		m.leave(ctx, client, started)
 		return nil
 	}
 	return err
 }
 
-// lookEvery is how often it is asked whether this gateway owes.
-const lookEvery = 50 * time.Millisecond
-
-func (f *Fleet) beat(ctx context.Context, client *kgo.Client, started time.Time) error {
-	ticker, look := time.NewTicker(f.o.Every), time.NewTicker(lookEvery)
+func (m *Membership) beat(ctx context.Context, client *kgo.Client, started time.Time) error {
+	ticker := time.NewTicker(m.o.Every)
 	defer ticker.Stop()
-	defer look.Stop()
-	began := f.o.Now()
+	began := m.o.Now()
 	for {
-		client.Produce(ctx, f.record(started, false), nil) // heard, or not
-		for told, due := f.owes, false; !due; due = due || f.owes != told {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
-				due = true
-			case <-look.C:
-			}
-			f.owes = f.o.Owes()
+		client.Produce(ctx, m.record(started, false), nil) // heard, or not
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
 		}
-		f.set.age()
-		if f.set.silence(began) > gateways.GoneAfter*2 {
+		m.set.age()
+		if m.set.silence(began) > gateways.GoneAfter*2 {
 			return errUnheard
 		}
 	}
 }
 
-func (f *Fleet) listen(ctx context.Context, client *kgo.Client) {
+func (m *Membership) listen(ctx context.Context, client *kgo.Client) {
 	for ctx.Err() == nil {
 		fetches := client.PollFetches(ctx)
 		fetches.EachRecord(func(r *kgo.Record) {
@@ -180,7 +160,7 @@ func (f *Fleet) listen(ctx context.Context, client *kgo.Client) {
 			if err := json.Unmarshal(r.Value, &b); err != nil || b.ID == "" {
 				return // of a later version, or of somebody else
 			}
-			f.set.apply(b)
+			m.set.apply(b)
 		})
 	}
 }
@@ -190,26 +170,26 @@ const leaveWithin = time.Second
 
 // leave says goodbye. A record that may have reached a broker cannot be taken
 // back, so the client would wait for it longer than anybody likes: this does not.
-func (f *Fleet) leave(ctx context.Context, client *kgo.Client, started time.Time) {
+func (m *Membership) leave(ctx context.Context, client *kgo.Client, started time.Time) {
 	done := make(chan error, 1)
-	client.Produce(context.WithoutCancel(ctx), f.record(started, true), func(_ *kgo.Record, err error) { done <- err })
+	client.Produce(context.WithoutCancel(ctx), m.record(started, true), func(_ *kgo.Record, err error) { done <- err })
 	timer := time.NewTimer(leaveWithin)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		if err != nil {
-			f.o.Log.Debug("no goodbye to the other gateways", "cause", err)
+			m.o.Log.Debug("no goodbye to the other gateways", "cause", err)
 		}
 	case <-timer.C:
 	}
 }
 
-func (f *Fleet) record(started time.Time, leaving bool) *kgo.Record {
-	f.seq++
-	b := gateways.Beat{ID: f.o.ID, Started: started, Seq: f.seq, Leaving: leaving, Owes: f.owes}
-	if f.o.Address != nil {
-		b.Address = f.o.Address()
+func (m *Membership) record(started time.Time, leaving bool) *kgo.Record {
+	m.seq++
+	b := gateways.Beat{ID: m.o.ID, Started: started, Seq: m.seq, Leaving: leaving}
+	if m.o.Address != nil {
+		b.Address = m.o.Address()
 	}
 	value, _ := json.Marshal(b) // strings, numbers and a time of this century
-	return &kgo.Record{Topic: f.topic, Key: []byte(f.o.ID), Value: value}
+	return &kgo.Record{Topic: m.topic, Key: []byte(m.o.ID), Value: value}
 }

@@ -1,4 +1,4 @@
-package local_test
+package share_test
 
 import (
 	"fmt"
@@ -7,34 +7,51 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/limit/local"
 	"github.com/sluice-platform/sluice/libs/period"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
+	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
 
 // houses are the limiters of as many gateways, with one clock.
 type houses struct {
 	at  time.Time
-	all []*local.Limiter
+	all []*share.Limiter
 }
 
 func newHouses(n int) *houses {
 	h := &houses{at: time.Date(2026, 7, 15, 12, 0, 0, 0, time.UTC)}
 	for rank := range n {
-		h.all = append(h.all, local.New(local.Options{
-			Place: func() fleet.Place { return fleet.Place{Live: n, Rank: rank} },
-			Now:   func() time.Time { return h.at },
+		h.all = append(h.all, share.New(share.Options{
+			Position: func() membership.Position { return membership.Position{Live: n, Rank: rank} },
+			Now:      func() time.Time { return h.at },
 		}))
 	}
 	return h
+}
+
+// keyOf is a counter's key as states name it.
+func keyOf(c *limit.Counter, at time.Time) string {
+	if c.Renews() {
+		return c.Key + ":" + c.Calendar.At(at).Name()
+	}
+	return c.Key
+}
+
+// decide is of shares that are known, or nothing is allowed.
+func decide(l *share.Limiter, counters []limit.Counter) limit.Decision {
+	d, known := l.Decide(counters)
+	if !known {
+		d.States = make([]limit.State, len(counters))
+	}
+	return d
 }
 
 // hammer asks each limiter until it denies and returns how many passed.
 func (h *houses) hammer(c limit.Counter) (passed []int64) {
 	for _, l := range h.all {
 		n := int64(0)
-		for l.Decide([]limit.Counter{c}).Allowed {
+		for decide(l, []limit.Counter{c}).Allowed {
 			if n++; n > 1<<16 {
 				panic("no end")
 			}
@@ -52,12 +69,8 @@ func sum(ns []int64) (s int64) {
 }
 
 func (h *houses) observe(c limit.Counter, remaining int64, reset time.Duration) {
-	key := c.Key
-	if c.Renews() {
-		key += ":" + c.Calendar.At(h.at).Name()
-	}
 	for _, l := range h.all {
-		l.Observe(&c, &limit.State{Key: key, Allowed: true, Limit: c.Limit, Remaining: remaining, Reset: reset})
+		l.Observe(&c, &limit.State{Key: keyOf(&c, h.at), Allowed: true, Limit: c.Limit, Remaining: remaining, Reset: reset})
 	}
 }
 
@@ -102,7 +115,7 @@ func TestShareIsKeptAcrossFlaps(t *testing.T) {
 		h := newHouses(2)
 		h.observe(c, 10, 30*time.Second)
 		for range 3 {
-			h.all[0].Decide([]limit.Counter{c})
+			decide(h.all[0], []limit.Counter{c})
 		}
 		h.observe(c, 10, 30*time.Second) // back, and nothing settled yet
 		if got := h.hammer(c); got[0] != 2 || got[1] != 5 {
@@ -111,7 +124,7 @@ func TestShareIsKeptAcrossFlaps(t *testing.T) {
 		h = newHouses(2)
 		h.observe(c, 10, 30*time.Second)
 		for range 3 {
-			h.all[0].Decide([]limit.Counter{c})
+			decide(h.all[0], []limit.Counter{c})
 		}
 		h.observe(c, 2, 30*time.Second)
 		if got := h.hammer(c); got[0] != 1 || got[1] != 1 {
@@ -176,7 +189,7 @@ func TestDecisionsAreAllOrNothing(t *testing.T) {
 	narrow := limit.Counter{Key: "narrow", Algorithm: limit.FixedWindow, Limit: 2, Window: time.Hour, Cost: 1}
 	shadow := limit.Counter{Key: "shadow", Algorithm: limit.FixedWindow, Limit: 0, Window: time.Hour, Cost: 1, Shadow: true}
 	for i := range 5 {
-		d := l.Decide([]limit.Counter{wide, narrow, shadow})
+		d := decide(l, []limit.Counter{wide, narrow, shadow})
 		if d.Allowed != (i < 2) || !d.States[0].Allowed || d.States[1].Allowed != (i < 2) || !d.States[2].Allowed {
 			t.Fatalf("decision %d: %+v", i, d)
 		}
@@ -184,11 +197,11 @@ func TestDecisionsAreAllOrNothing(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	}
-	if d := l.Decide([]limit.Counter{wide}); d.States[0].Remaining != 7 {
+	if d := decide(l, []limit.Counter{wide}); d.States[0].Remaining != 7 {
 		t.Errorf("%d of the wide one left, want 7", d.States[0].Remaining)
 	}
 	// One key twice is charged the sum.
-	if d := l.Decide([]limit.Counter{{Key: "wide", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Hour, Cost: 4}, {Key: "wide", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Hour, Cost: 4}}); d.Allowed {
+	if d := decide(l, []limit.Counter{{Key: "wide", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Hour, Cost: 4}, {Key: "wide", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Hour, Cost: 4}}); d.Allowed {
 		t.Error("8 of 7 passed")
 	}
 }
@@ -198,7 +211,7 @@ func TestZeroUnlimitedPeekRefund(t *testing.T) {
 	l := newHouses(1).all[0]
 	one := func(c limit.Counter) limit.State {
 		c.Key, c.Algorithm, c.Window = fmt.Sprint(c.Limit), limit.FixedWindow, time.Hour
-		return l.Decide([]limit.Counter{c}).States[0]
+		return decide(l, []limit.Counter{c}).States[0]
 	}
 	if st := one(limit.Counter{Limit: 0, Cost: 1}); st.Allowed || !st.Never {
 		t.Errorf("0: %+v", st)
@@ -231,7 +244,7 @@ func TestBucketsNeverPassTheirRate(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			h.at = h.at.Add(time.Duration(rapid.IntRange(0, 3_000_000).Draw(t, "µs")) * time.Microsecond)
 			c.Cost = rapid.Int64Range(1, 5).Draw(t, "cost")
-			if h.all[rapid.IntRange(0, len(h.all)-1).Draw(t, "who")].Decide([]limit.Counter{c}).Allowed {
+			if decide(h.all[rapid.IntRange(0, len(h.all)-1).Draw(t, "who")], []limit.Counter{c}).Allowed {
 				passed += c.Cost
 			}
 		}
@@ -244,62 +257,39 @@ func TestBucketsNeverPassTheirRate(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	l := local.New(local.Options{Counters: 640})
+	l := share.New(share.Options{Counters: 640})
 	c := limit.Counter{Algorithm: limit.FixedWindow, Limit: 1, Window: time.Hour, Cost: 1}
 	for i := range 10_000 {
 		c.Key = fmt.Sprint(i)
-		l.Decide([]limit.Counter{c})
+		decide(l, []limit.Counter{c})
 	}
 	if n := l.Len(); n > 640 {
 		t.Errorf("%d counters are held", n)
 	}
 }
 
-// A process that never reached the store gives out nothing of what began before
-// it, since one before it may have; and of a bucket what has refilled since.
-func TestNothingIsGivenOutTwiceByTheNextProcess(t *testing.T) {
+// A process that has not reached the store gives out nothing, since the process
+// before it may have; nor does any of a wallet of which the store said nothing.
+func TestNothingIsGivenOutOfWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, c := range every() {
 		at := time.Date(2026, 7, 31, 23, 59, 30, 0, time.UTC)
 		reached := false
-		l := local.New(local.Options{Now: func() time.Time { return at }, Reached: func() bool { return reached }})
-		pass := func() (n int64) {
-			for l.Decide([]limit.Counter{c}).Allowed {
-				n++
+		l := share.New(share.Options{Now: func() time.Time { return at }, Reached: func() bool { return reached }})
+		for range 2 {
+			if d, known := l.Decide([]limit.Counter{c}); known {
+				t.Errorf("%s: %+v before the store was reached", c.Algorithm, d.States)
 			}
-			return n
-		}
-		d := l.Decide([]limit.Counter{c})
-		if st := d.States[0]; d.Allowed || st.Never || st.RetryAfter <= 0 || l.Blind(&c) == c.Algorithm.Bucket() {
-			t.Errorf("%s: %+v, blind %t", c.Algorithm, st, l.Blind(&c))
-		}
-		at = at.Add(time.Minute) // into the next month, and the next window
-		want := int64(10)
-		if c.Wallet() {
-			want = 0
-		}
-		if n := pass(); n != want {
-			t.Errorf("%s: %d passed of what began since, want %d", c.Algorithm, n, want)
+			at = at.Add(time.Minute) // into the next month, and the next window
 		}
 		reached = true
-		l = local.New(local.Options{Now: func() time.Time { return at }, Reached: func() bool { return reached }})
-		if n := pass(); n != want {
-			t.Errorf("%s: %d passed of what was never seen, want %d", c.Algorithm, n, want)
+		d, known := l.Decide([]limit.Counter{c})
+		if want := !c.Wallet(); known != want || known && !d.Allowed {
+			t.Errorf("%s: %+v, known %t once the store was reached", c.Algorithm, d, known)
 		}
-	}
-}
-
-// What the store says when it is there after all counts, also of a wallet that
-// nothing could be said of before.
-func TestBlindnessEnds(t *testing.T) {
-	t.Parallel()
-	for _, c := range every() {
-		h := newHouses(1)
-		h.hammer(c)
-		if c.Wallet() {
-			if h.observe(c, 4, 0); h.hammer(c)[0] != 4 {
-				t.Error("what the store said of a wallet is forgotten")
-			}
+		l.Observe(&c, &limit.State{Key: keyOf(&c, at), Allowed: true, Limit: c.Limit, Remaining: 4, Reset: time.Minute})
+		if d, known := l.Decide([]limit.Counter{c}); !known || !d.Allowed {
+			t.Errorf("%s: %+v, known %t of what the store said", c.Algorithm, d, known)
 		}
 	}
 }
@@ -313,7 +303,7 @@ func TestSpentShareAsksToComeBackSoon(t *testing.T) {
 		h := newHouses(2)
 		h.observe(quota, remaining, 0)
 		h.hammer(quota)
-		st := h.all[0].Decide([]limit.Counter{quota}).States[0]
+		st := decide(h.all[0], []limit.Counter{quota}).States[0]
 		if (st.RetryAfter > time.Minute) != long || st.RetryAfter <= 0 {
 			t.Errorf("%d were left: again in %s", remaining, st.RetryAfter)
 		}
@@ -328,7 +318,7 @@ func TestGivenBackSharesAreWhole(t *testing.T) {
 		h.observe(c, 10, time.Minute)
 		l := h.all[0]
 		c.Cost = 4
-		d := l.Decide([]limit.Counter{c})
+		d := decide(l, []limit.Counter{c})
 		l.GiveBack([]limit.Counter{c}, &d)
 		c.Cost = 1
 		if n := h.hammer(c)[0]; n != 10 {
@@ -337,10 +327,10 @@ func TestGivenBackSharesAreWhole(t *testing.T) {
 		if c.Algorithm != limit.FixedWindow {
 			continue
 		}
-		d = l.Decide([]limit.Counter{{Key: "x", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Minute, Cost: 4}})
+		d = decide(l, []limit.Counter{{Key: "x", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Minute, Cost: 4}})
 		h.at = h.at.Add(time.Minute)
 		c.Key = "x"
-		l.Decide([]limit.Counter{c})
+		decide(l, []limit.Counter{c})
 		l.GiveBack([]limit.Counter{{Key: "x", Algorithm: limit.FixedWindow, Limit: 10, Window: time.Minute, Cost: 4}}, &d)
 		if n := h.hammer(c)[0]; n != 9 {
 			t.Errorf("%d passed of the 9 of the next window", n)

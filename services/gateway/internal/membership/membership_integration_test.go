@@ -1,6 +1,6 @@
 //go:build integration
 
-package fleet_test
+package membership_test
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events"
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 )
 
 const patience = 30 * time.Second
 
 // run starts a member and returns it with what stops it in good order.
-func run(t *testing.T, cfg stream.Config, id string) (*fleet.Fleet, func()) {
+func run(t *testing.T, cfg stream.Config, id string) (*membership.Membership, func()) {
 	t.Helper()
-	f, err := fleet.New(fleet.Options{Stream: cfg, ID: id, Every: 50 * time.Millisecond})
+	f, err := membership.New(membership.Options{Stream: cfg, ID: id, Every: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +41,11 @@ func run(t *testing.T, cfg stream.Config, id string) (*fleet.Fleet, func()) {
 	return f, stop
 }
 
-func until(t *testing.T, f *fleet.Fleet, ids ...string) {
+func until(t *testing.T, f *membership.Membership, ids ...string) {
 	t.Helper()
-	servertest.Eventually(t, patience, "the fleet to be known", func() bool { return slices.Equal(f.Live(), ids) })
-	if p := f.Place(); p.Live != len(ids) {
-		t.Errorf("place %+v of %v", p, ids)
+	servertest.Eventually(t, patience, "the members to be known", func() bool { return slices.Equal(f.Live(), ids) })
+	if p := f.Position(); p.Live != len(ids) {
+		t.Errorf("position %+v of %v", p, ids)
 	}
 }
 
@@ -65,8 +65,8 @@ func TestMembersHearEachOther(t *testing.T) {
 	b, stopB := run(t, cfg, "b")
 	until(t, a, "a", "b")
 	until(t, b, "a", "b")
-	if a.Place().Rank != 0 || b.Place().Rank != 1 {
-		t.Errorf("places %+v, %+v", a.Place(), b.Place())
+	if a.Position().Rank != 0 || b.Position().Rank != 1 {
+		t.Errorf("positions %+v, %+v", a.Position(), b.Position())
 	}
 	stopB()
 	until(t, a, "a")

@@ -1,5 +1,5 @@
-// Package local judges by a gateway's own share of each limit while the store
-// of the counters is away (onStoreLoss local).
+// Package share judges by a gateway's own share of each limit while the counter
+// store is away (onStoreLoss local).
 //
 // # Model
 //
@@ -15,19 +15,18 @@
 //
 // # Invariants
 //
-//   - Where the store was never reached, nothing is given out of a window or period
-//     that began before this process: one before it may have given that out. A
-//     bucket then begins empty.
+//   - A process that has not reached the store gives out nothing: the process
+//     before it may have spent its share.
 //   - A share outlives the outage: a store that comes and goes gives nobody a
 //     second one within the same window, and what the store says meanwhile can
 //     only make it smaller. A limit that is changed meanwhile changes it by the
 //     gateway's share of the difference.
-//   - Of what never renews (prepaid quotas) nothing is given out unless the
-//     store has said what was left.
+//   - Of a wallet nothing is given out unless the store has said what was left.
 //   - All counters of a decision are charged, or none; what is given back can be
 //     had again.
 //   - Memory is bounded; a counter that is forgotten is one never seen.
 //
-// libs/fleet says how many live. services/gateway observes, decides here while
-// the store is away, and has libs/settle charge it afterwards.
-package local
+// internal/membership says how many gateways live. The gateway observes, decides
+// here while the store is away, and has libs/settle charge it afterwards
+// (docs/adr/0012-local-shares.md).
+package share

@@ -1,4 +1,4 @@
-package fleet
+package membership
 
 import (
 	"fmt"
@@ -25,9 +25,9 @@ func (w *world) want(t *testing.T, ids ...string) {
 	if got := w.live(); !slices.Equal(got, ids) {
 		t.Errorf("live %v, want %v", got, ids)
 	}
-	p := *w.place.Load()
+	p := *w.position.Load()
 	if p.Live != len(ids) || p.Rank != slices.Index(ids, w.self) {
-		t.Errorf("place %+v among %v", p, ids)
+		t.Errorf("position %+v among %v", p, ids)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestSharesSumUp(t *testing.T) {
 			var sum int64
 			var all []int64
 			for rank := range live {
-				share := Place{live, rank}.Share(n)
+				share := Position{live, rank}.Share(n)
 				sum, all = sum+share, append(all, share)
 			}
 			if sum != n || !slices.IsSortedFunc(all, func(a, b int64) int { return int(b - a) }) {
@@ -99,30 +99,4 @@ func TestSharesSumUp(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Another member's debt is known until it is settled, or the member gone.
-func TestDebtsOfOthers(t *testing.T) {
-	t.Parallel()
-	w := newWorld("b")
-	owes := func(id string, owes bool) { w.apply(gateways.Beat{ID: id, Started: born, Seq: 1, Owes: owes}) }
-	want := func(when string, want bool) {
-		t.Helper()
-		if w.owed.Load() != want {
-			t.Errorf("owed is %t %s", !want, when)
-		}
-	}
-	owes("b", true)
-	want("by ourselves alone", false)
-	owes("a", true)
-	want("by another", true)
-	owes("a", false)
-	want("when it is settled", false)
-	owes("c", true)
-	for range 4 {
-		w.at = w.at.Add(gateways.Every)
-		owes("b", true)
-	}
-	w.age()
-	want("by one that is gone", false)
 }

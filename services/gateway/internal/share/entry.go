@@ -1,12 +1,12 @@
-package local
+package share
 
 import (
 	"math"
 	"math/bits"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 )
 
 // soon is when to ask again where the store, once it is back, may let pass what
@@ -42,21 +42,17 @@ func (e *entry) spent(c *limit.Counter, now int64) bool {
 	return e.known && (e.until == 0 || now < e.until) && e.remaining < least
 }
 
-// bring makes the share that of now: begins it, or begins the next. A bucket
-// that nothing is known of is full, or was empty at a time.
-func (e *entry) bring(c *limit.Counter, at time.Time, place fleet.Place, empty time.Time) {
+// bring makes the share that of now: begins it, or begins the next.
+func (e *entry) bring(c *limit.Counter, at time.Time, position membership.Position) {
 	now := at.UnixMicro()
 	if !e.begun || e.over(now) {
-		e.begin(c, at, place)
-		if c.Algorithm.Bucket() && !e.known && !empty.IsZero() {
-			e.left, e.anchor = 0, empty.UnixMicro()
-		}
+		e.begin(c, at, position)
 	}
 	if c.Algorithm.Bucket() {
-		e.refill(c, now, place)
+		e.refill(c, now, position)
 	}
-	e.follow(c, at, place)
-	if most := place.Share(c.Capacity()); c.Algorithm.Bucket() && e.left > most {
+	e.follow(c, at, position)
+	if most := position.Share(c.Capacity()); c.Algorithm.Bucket() && e.left > most {
 		e.left = most
 	}
 }
@@ -64,12 +60,12 @@ func (e *entry) bring(c *limit.Counter, at time.Time, place fleet.Place, empty t
 // follow lets a running share of a window or quota grow and shrink with its
 // limit: a limit that is raised in the middle of an outage, or between two,
 // gives this gateway its share of the difference, and no more.
-func (e *entry) follow(c *limit.Counter, at time.Time, place fleet.Place) {
+func (e *entry) follow(c *limit.Counter, at time.Time, position membership.Position) {
 	if c.Algorithm.Bucket() || c.Wallet() {
 		return // a bucket refills by its limit anyway; of a wallet only the store knows
 	}
 	if whole := limitAt(c, at); whole != e.whole {
-		e.left += place.Share(whole) - place.Share(e.whole)
+		e.left += position.Share(whole) - position.Share(e.whole)
 		e.whole = whole
 	}
 }
@@ -84,7 +80,7 @@ func limitAt(c *limit.Counter, at time.Time) int64 {
 
 // begin starts a share of what was last known to remain, of the whole limit
 // where nothing is known.
-func (e *entry) begin(c *limit.Counter, at time.Time, place fleet.Place) {
+func (e *entry) begin(c *limit.Counter, at time.Time, position membership.Position) {
 	now := at.UnixMicro()
 	// What was seen before the last share was spent says nothing of what is left.
 	fresh := !e.begun || e.observed >= e.end
@@ -99,7 +95,7 @@ func (e *entry) begin(c *limit.Counter, at time.Time, place fleet.Place) {
 	case c.Wallet():
 		whole = 0
 	}
-	e.begun, e.left, e.end, e.anchor, e.since = true, place.Share(max(0, whole)), 0, now, now
+	e.begun, e.left, e.end, e.anchor, e.since = true, position.Share(max(0, whole)), 0, now, now
 	switch {
 	case c.Algorithm.Bucket():
 		if known {
@@ -117,18 +113,18 @@ func (e *entry) begin(c *limit.Counter, at time.Time, place fleet.Place) {
 // refill gives a bucket the units of the time since its anchor: Limit of them
 // in as many windows as gateways live. The anchor moves by what they took,
 // rounded up: a share is rather too small than too large.
-func (e *entry) refill(c *limit.Counter, now int64, place fleet.Place) {
+func (e *entry) refill(c *limit.Counter, now int64, position membership.Position) {
 	if now <= e.anchor || c.Limit <= 0 {
 		return
 	}
-	each := uint64(c.Window.Microseconds()) * uint64(max(1, place.Live))
+	each := uint64(c.Window.Microseconds()) * uint64(max(1, position.Live))
 	hi, lo := bits.Mul64(uint64(now-e.anchor), uint64(c.Limit))
 	if hi >= each {
 		e.left, e.anchor = math.MaxInt64, now
 		return
 	}
 	units, _ := bits.Div64(hi, lo, each)
-	most := uint64(place.Share(c.Burst))
+	most := uint64(position.Share(c.Burst))
 	if units >= most || e.left >= int64(most-units) {
 		e.left, e.anchor = int64(most), now
 		return
@@ -153,12 +149,12 @@ func takes(units, each, limit uint64) int64 {
 // times fills Reset and RetryAfter: not what the share alone would have it wait
 // for where the store may let pass more, and one second where only a new share,
 // of more or fewer gateways, would help.
-func (e *entry) times(c *limit.Counter, st *limit.State, now int64, place fleet.Place) {
+func (e *entry) times(c *limit.Counter, st *limit.State, now int64, position membership.Position) {
 	switch {
 	case c.Algorithm.Bucket() && c.Limit > 0:
-		each := uint64(c.Window.Microseconds()) * uint64(max(1, place.Live))
+		each := uint64(c.Window.Microseconds()) * uint64(max(1, position.Live))
 		st.Reset = time.Duration(max(0, e.anchor+takes(1, each, uint64(c.Limit))-now)) * time.Microsecond
-		if missing := c.Cost - e.left; missing > 0 && c.Cost <= place.Share(c.Burst) {
+		if missing := c.Cost - e.left; missing > 0 && c.Cost <= position.Share(c.Burst) {
 			st.RetryAfter = time.Duration(max(0, e.anchor+takes(uint64(missing), each, uint64(c.Limit))-now)) * time.Microsecond
 		}
 	case c.Renews():

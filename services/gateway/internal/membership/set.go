@@ -1,4 +1,4 @@
-package fleet
+package membership
 
 import (
 	"slices"
@@ -9,13 +9,13 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
 )
 
-// Place is where a gateway stands among those that live: one of Live, the
+// Position is where a gateway stands among those that live: one of Live, the
 // Rank-th by id, from 0.
-type Place struct{ Live, Rank int }
+type Position struct{ Live, Rank int }
 
-// Share is this place's part of n, which is at least 0: the parts of all places
+// Share is this position's part of n, which is at least 0: the parts of all positions
 // sum up to n, the remainder of the division going to the lowest ranks.
-func (p Place) Share(n int64) int64 {
+func (p Position) Share(n int64) int64 {
 	live := int64(max(1, p.Live))
 	share := n / live
 	if int64(p.Rank) < n%live {
@@ -29,7 +29,6 @@ type member struct {
 	address string
 	seen    time.Time // by our own clock
 	left    bool
-	owes    bool
 }
 
 // set is who lives, as far as beats tell.
@@ -37,8 +36,7 @@ type set struct {
 	self string
 	now  func() time.Time
 
-	place atomic.Pointer[Place]
-	owed  atomic.Bool // by another that lives
+	position atomic.Pointer[Position]
 
 	mu      sync.Mutex
 	members map[string]member
@@ -48,7 +46,7 @@ type set struct {
 
 func newSet(self string, now func() time.Time) *set {
 	s := &set{self: self, now: now, members: map[string]member{}}
-	s.place.Store(&Place{Live: 1})
+	s.position.Store(&Position{Live: 1})
 	return s
 }
 
@@ -67,7 +65,7 @@ func (s *set) apply(b gateways.Beat) {
 	}
 	s.heard = now
 	if known, ok := s.members[b.ID]; !ok || !b.Started.Before(known.started) {
-		s.members[b.ID] = member{started: b.Started, address: b.Address, seen: now, left: b.Leaving, owes: b.Owes}
+		s.members[b.ID] = member{started: b.Started, address: b.Address, seen: now, left: b.Leaving}
 	}
 	s.count()
 }
@@ -85,24 +83,20 @@ func (s *set) age() {
 	s.count()
 }
 
-// count publishes the place, and whether others owe; the lock is held.
+// count publishes the position; the lock is held.
 func (s *set) count() {
-	p, owed := Place{Live: 1}, false
+	p := Position{Live: 1}
 	for id, m := range s.members {
 		if id == s.self || m.left || s.heard.Sub(m.seen) > gateways.GoneAfter {
 			continue
 		}
 		p.Live++
-		owed = owed || m.owes
 		if id < s.self {
 			p.Rank++
 		}
 	}
-	if p != *s.place.Load() {
-		s.place.Store(&p)
-	}
-	if owed != s.owed.Load() {
-		s.owed.Store(owed)
+	if p != *s.position.Load() {
+		s.position.Store(&p)
 	}
 }
 

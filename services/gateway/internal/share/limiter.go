@@ -1,12 +1,12 @@
-package local
+package share
 
 import (
 	"hash/maphash"
 	"sync"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 )
 
 // DefaultCounters is how many counters are remembered where Options do not say.
@@ -17,9 +17,9 @@ const shards = 64
 // Options of New.
 type Options struct {
 	// Place says how many gateways live and which this is; nil is alone.
-	Place func() fleet.Place
-	// Reached says whether this process has ever reached the store; nil is that it
-	// has.
+	Position func() membership.Position
+	// Reached says whether this process has reached the store, and the store has
+	// been charged what the process before it let pass; nil is that it has.
 	Reached func() bool
 	// Counters is the most that are remembered, about 150 B each; 0 is
 	// DefaultCounters.
@@ -30,12 +30,11 @@ type Options struct {
 
 // Limiter is safe for concurrent use.
 type Limiter struct {
-	place   func() fleet.Place
-	reached func() bool
-	now     func() time.Time
-	born    time.Time
-	most    int // a shard
-	seed    maphash.Seed
+	position func() membership.Position
+	reached  func() bool
+	now      func() time.Time
+	most     int // a shard
+	seed     maphash.Seed
 
 	// deciding makes decisions all or nothing; Observe does not take it.
 	deciding sync.Mutex
@@ -49,8 +48,8 @@ type shard struct {
 
 // New returns a Limiter that has seen nothing.
 func New(o Options) *Limiter {
-	if o.Place == nil {
-		o.Place = func() fleet.Place { return fleet.Place{Live: 1} }
+	if o.Position == nil {
+		o.Position = func() membership.Position { return membership.Position{Live: 1} }
 	}
 	if o.Reached == nil {
 		o.Reached = func() bool { return true }
@@ -62,7 +61,7 @@ func New(o Options) *Limiter {
 		o.Now = time.Now
 	}
 	l := &Limiter{
-		place: o.Place, reached: o.Reached, now: o.Now, born: o.Now(),
+		position: o.Position, reached: o.Reached, now: o.Now,
 		most: max(1, o.Counters/shards), seed: maphash.MakeSeed(),
 	}
 	for i := range l.shards {
@@ -76,7 +75,7 @@ func (l *Limiter) Observe(c *limit.Counter, st *limit.State) {
 	if c.Unlimited || c.Apart() {
 		return
 	}
-	now, place := l.now().UnixMicro(), l.place()
+	now, position := l.now().UnixMicro(), l.position()
 	sh := l.shard(st.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -91,24 +90,31 @@ func (l *Limiter) Observe(c *limit.Counter, st *limit.State) {
 		e.until = now + c.Window.Microseconds()
 	}
 	if e.begun && !e.over(now) {
-		e.left = min(e.left, place.Share(st.Remaining))
+		e.left = min(e.left, position.Share(st.Remaining))
 	}
 }
 
 // Decide charges all counters' shares or none; shadow and forced counters are
 // not looked at. The states tell of the share, with the counter's own limit.
-func (l *Limiter) Decide(counters []limit.Counter) limit.Decision {
+// Where it reports false a share is unknown, and nothing is charged: of a wallet
+// of which the store has not said what is left, and, until the store is reached,
+// of every counter, since the process before this one may have spent its share.
+func (l *Limiter) Decide(counters []limit.Counter) (limit.Decision, bool) {
 	now := l.now()
 	d := limit.Decision{Allowed: true, Now: now.UTC(), States: make([]limit.State, len(counters))}
-	place := l.place()
+	position := l.position()
 	l.deciding.Lock()
 	defer l.deciding.Unlock()
 	for i := range counters {
-		d.States[i] = l.judge(counters, i, d.States, now, place)
-		d.Allowed = d.Allowed && d.States[i].Allowed
+		st, known := l.judge(counters, i, d.States, now, position)
+		if !known {
+			return limit.Decision{}, false
+		}
+		d.States[i] = st
+		d.Allowed = d.Allowed && st.Allowed
 	}
 	if !d.Allowed {
-		return d
+		return d, true
 	}
 	for i := range counters {
 		c, st := &counters[i], &d.States[i]
@@ -122,7 +128,7 @@ func (l *Limiter) Decide(counters []limit.Counter) limit.Decision {
 		st.Remaining = max(0, e.left)
 		sh.mu.Unlock()
 	}
-	return d
+	return d, true
 }
 
 // GiveBack gives the shares back what a decision that passed has charged them,
@@ -145,12 +151,12 @@ func (l *Limiter) GiveBack(counters []limit.Counter, d *limit.Decision) {
 }
 
 // judge says whether the i-th counter's share holds its cost, beside what those
-// before it with the same key are about to take.
-func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, now time.Time, place fleet.Place) limit.State {
+// before it with the same key are about to take; false where it is unknown.
+func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, now time.Time, position membership.Position) (limit.State, bool) {
 	c := &counters[i]
 	st := limit.State{Key: keyAt(c, now), Allowed: true, Unlimited: c.Unlimited, Shadow: c.Shadow}
 	if c.Unlimited || c.Apart() {
-		return st
+		return st, true
 	}
 	st.Limit = c.Limit
 	if c.Wallet() {
@@ -160,14 +166,10 @@ func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, n
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e := sh.entry(st.Key, l.most, now.UnixMicro())
-	if l.blind(e, c, now) {
-		if st.Allowed = c.Cost <= 0; !st.Allowed {
-			st.RetryAfter = soon
-		}
-		st.Never = !st.Allowed && c.Capacity() == 0
-		return st
+	if c.Cost > 0 && c.Capacity() > 0 && l.unknown(e, c, now.UnixMicro()) {
+		return st, false
 	}
-	e.bring(c, now, place, l.empty())
+	e.bring(c, now, position)
 	left := e.left
 	for j := range i {
 		if before[j].Key == st.Key && !counters[j].Unlimited && !counters[j].Apart() {
@@ -188,17 +190,14 @@ func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, n
 	if !st.Allowed {
 		st.Never = c.Capacity() == 0 || c.Cost > c.Capacity() && !c.Overdraws() || c.Wallet() && e.spent(c, now.UnixMicro())
 	}
-	e.times(c, &st, now.UnixMicro(), place)
-	return st
+	e.times(c, &st, now.UnixMicro(), position)
+	return st, true
 }
 
-// empty is since when buckets are to have refilled that nothing is known of: a
-// process that never reached the store may follow one that emptied them.
-func (l *Limiter) empty() (since time.Time) {
-	if !l.reached() {
-		since = l.born
-	}
-	return since
+// unknown reports a counter that the store has said nothing of, and none of
+// whose shares is in use, where that says nothing of what is left.
+func (l *Limiter) unknown(e *entry, c *limit.Counter, now int64) bool {
+	return !e.known && (!e.begun || e.over(now)) && (c.Wallet() || !l.reached())
 }
 
 func (l *Limiter) shard(key string) *shard {

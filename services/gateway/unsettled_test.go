@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/fleet"
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/limit/local"
-	"github.com/sluice-platform/sluice/schemas/events/gateways"
+	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
+	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
 
 // withoutQuotas is a store that is restoring its quotas.
@@ -34,7 +33,7 @@ func TestWhatIsDeniedTakesNoShare(t *testing.T) {
 		"broken":    func(_ *stand, f *failingStore) { f.broken = "quota" },
 	} {
 		at := noon
-		s, store, book := lossy(t, fleet.Place{Live: 1}, standOptions{now: func() time.Time { return at }})
+		s, store, book := lossy(t, membership.Position{Live: 1}, standOptions{now: func() time.Time { return at }})
 		s.putRule(ruleJSON("month", "tenant", "units", tenQuota, `,"onStoreLoss":"local"`))
 		s.putRule(ruleJSON("pace", "tenant", "calls", `{"algorithm":"gcra","limit":1,"window":"1s","burst":1}`, ""))
 		lose(s, store)
@@ -62,9 +61,9 @@ func TestWhatIsDeniedTakesNoShare(t *testing.T) {
 func TestNothingIsSharedBeforeTheStoreWasReached(t *testing.T) {
 	t.Parallel()
 	for _, limits := range []string{tenQuota, tenOnce} {
-		s, store, book := lossy(t, fleet.Place{Live: 1}, standOptions{now: func() time.Time { return noon.Add(time.Minute) }})
+		s, store, book := lossy(t, membership.Position{Live: 1}, standOptions{now: func() time.Time { return noon.Add(time.Minute) }})
 		reached := false
-		s.gate.shares = local.New(local.Options{Reached: func() bool { return reached }, Now: s.gate.now})
+		s.gate.shares = share.New(share.Options{Reached: func() bool { return reached }, Now: s.gate.now})
 		s.putRule(ruleJSON("ten", "tenant", "calls", limits, `,"onStoreLoss":"local"`))
 		store.down = limit.ErrUnavailable
 		a := s.get("/demo/x", acme...)
@@ -84,14 +83,13 @@ type ledger struct{ mark, settled uint64 }
 func (l *ledger) Mark() uint64             { return l.mark }
 func (l *ledger) Settled(mark uint64) bool { return l.settled >= mark }
 
-// owed is a stand whose rule is local, with what it owes.
-func owed(t *testing.T, others *bool) (*stand, *failingStore, *ledger, *time.Time) {
+// owed is a stand whose rule is local, with a journal.
+func owed(t *testing.T) (*stand, *failingStore, *ledger, *time.Time) {
 	t.Helper()
 	at := noon
-	now := func() time.Time { return at }
-	s, store, _ := lossy(t, fleet.Place{Live: 2, Rank: 0}, standOptions{now: now})
+	s, store, _ := lossy(t, membership.Position{Live: 2, Rank: 0}, standOptions{now: func() time.Time { return at }})
 	book := new(ledger)
-	s.gate.owing = &owing{now: now, away: func() bool { return store.down != nil }, owed: func() bool { return *others }, journal: book}
+	s.gate.unsettled = &unsettled{away: func() bool { return store.down != nil }, journal: book}
 	s.putRule(ruleJSON("ten", "tenant", "calls", tenQuota, `,"onStoreLoss":"local"`))
 	return s, store, book, &at
 }
@@ -111,57 +109,53 @@ func passes(t *testing.T, s *stand) (n int) {
 	return n
 }
 
-// Until the store has been told what passed by shares, nobody gets more of it
-// than a share: not from this gateway, and for a while not while others owe.
+// Until the store has been charged what passed in an outage, a local rule goes
+// by this gateway's share. What passes by it meanwhile is not waited for.
 func TestDebtsHoldTheShares(t *testing.T) {
 	t.Parallel()
-	others := false
-	s, store, book, at := owed(t, &others)
+	s, store, book, at := owed(t)
 	store.down, book.mark = limit.ErrUnavailable, 1
-	if n := passes(t, s); n != 5 || !s.gate.owing.tells() {
-		t.Fatalf("%d passed by a share of 5", n)
+	for range 3 {
+		if a := s.get("/demo/x", acme...); a.StatusCode != 200 {
+			t.Fatalf("%d by a share of 5", a.StatusCode)
+		}
 	}
-	store.down = nil
+	store.down, book.mark = nil, 2
 	*at = at.Add(time.Hour)
-	if n := passes(t, s); n != 0 || !s.gate.owing.tells() {
-		t.Errorf("%d passed before the debt was settled", n)
+	if n := passes(t, s); n != 2 {
+		t.Errorf("%d passed by the 2 left of the share, before the journal was settled", n)
 	}
 	book.settled = 1
-	if s.gate.owing.tells() {
-		t.Error("others hold for nothing")
-	}
-	others = true
-	if n := passes(t, s); n != 0 {
-		t.Errorf("%d passed while another owes", n)
-	}
-	*at = at.Add(gateways.GoneAfter)
-	if n := passes(t, s); n != 10 { // the model was never told of the five
-		t.Errorf("%d passed though another has owed for too long", n)
+	if n := passes(t, s); n != 10 { // the model was never told of the others
+		t.Errorf("%d passed once the outage was settled", n)
 	}
 }
 
-// The gateway that comes back first cannot have heard yet what others owe.
-func TestSharesAreHeldForAMomentAfterAnOutage(t *testing.T) {
+// A rule that is not local, and other kinds of counters, do not wait.
+func TestDebtsHoldWhatTheyAreOf(t *testing.T) {
 	t.Parallel()
-	others := false
-	s, store, _, at := owed(t, &others)
-	store.down = limit.ErrUnavailable
-	s.gate.owing.isAway()
-	store.down = nil
-	if n := passes(t, s); n != 5 {
-		t.Errorf("%d passed, of a share of 5", n)
+	s, store, book, _ := owed(t)
+	s.putRule(ruleJSON("pace", "tenant", "paced", `{"algorithm":"fixedWindow","limit":100,"window":"1h"}`, `,"onStoreLoss":"local"`))
+	s.gate.store = withoutQuotas{store.Store}
+	book.mark = 1
+	s.get("/demo/x", acme...)
+	s.gate.store = store
+	s.events()
+	before := store.calls.Load()
+	if a, e := s.get("/demo/x", acme...), s.event(); a.StatusCode != 200 || a.Header.Get(headerDegraded) == "" || len(e.Charges) != 1 || !e.Charges[0].Pending {
+		t.Errorf("%d %v, event %+v: the quota does not wait", a.StatusCode, a.Header, e)
 	}
-	*at = at.Add(holdAtLeast)
-	if n := passes(t, s); n != 5 {
-		t.Errorf("%d passed of the 5 that the store had left", n)
+	if store.calls.Load() != before+1 {
+		t.Error("the rate waits with the quota")
 	}
 }
 
 // What a request has had of a share that the store then denies, it gives back.
-func TestHeldShareIsGivenBackWhereTheStoreDenies(t *testing.T) {
+func TestShareIsGivenBackWhereTheStoreDenies(t *testing.T) {
 	t.Parallel()
-	others := true
-	s, _, _, at := owed(t, &others)
+	s, _, book, at := owed(t)
+	book.mark = 1
+	s.gate.unsettled.begin(book, true)
 	s.putRule(ruleJSON("pace", "tenant", "paced", `{"algorithm":"gcra","limit":1,"window":"1s","burst":1}`, ""))
 	passed := 0
 	for range 8 {
