@@ -7,11 +7,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/spool"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
@@ -45,6 +45,12 @@ type JWTConfig struct {
 
 	ForwardToken bool `koanf:"forwardToken" doc:"Whether a token that proved the identity is forwarded to the service too."`
 }
+
+// Issuer is one signer of tokens, Claims where its tokens carry the identity.
+type (
+	Issuer = jwt.Issuer
+	Claims = jwt.Claims
+)
 
 // AnswersConfig shapes what clients are told.
 type AnswersConfig struct {

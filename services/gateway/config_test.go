@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 )
 
 func TestDefaultsAreValid(t *testing.T) {

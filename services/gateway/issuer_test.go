@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 )
 
 // issuerPatience is how long tests wait for a fetch: a failed one is repeated

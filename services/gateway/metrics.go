@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
@@ -87,6 +88,9 @@ func RegisterMetrics(reg prometheus.Registerer) {
 		panic(err) // the generator's registry is its own
 	}
 	if err := registerStore(reg, nil); err != nil {
+		panic(err)
+	}
+	if err := jwt.RegisterMetrics(reg); err != nil {
 		panic(err)
 	}
 	if _, err := newRedisCheck(nil, reg, nil); err != nil {

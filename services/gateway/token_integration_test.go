@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/jwt"
 	"github.com/sluice-platform/sluice/libs/servertest"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 )
 
 // A gateway is ready without its issuers, and takes their tokens as soon as

@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/jwt"
+	"github.com/sluice-platform/sluice/services/gateway"
 )
 
 // The issuers of tokens are the configuration's deepest list; every source
 // gives the same, and what is printed loads again.
 func TestIssuersFromEverySource(t *testing.T) {
 	t.Parallel()
-	want := []jwt.Issuer{
+	want := []gateway.Issuer{
 		{
 			Issuer: "https://login.example/", JWKSURL: "https://login.example/keys", Audiences: []string{"gate"}, RefreshEvery: time.Minute,
-			Claims: jwt.Claims{Tenant: "org.id", Required: []string{"tenant", "user"}},
+			Claims: gateway.Claims{Tenant: "org.id", Required: []string{"tenant", "user"}},
 		},
 		{Issuer: "https://mail.example/", JWKSURL: "https://mail.example/keys", Audiences: []string{"*"}},
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/sluice-platform/sluice/libs/jwt"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
