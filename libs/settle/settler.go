@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/libs/backoff"
-	"github.com/sluice-platform/sluice/libs/complaints"
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/sampledlog"
 	"github.com/sluice-platform/sluice/libs/spool"
 )
 
@@ -75,7 +75,7 @@ type Settler struct {
 	holds    *holds
 	writers  sync.Pool // of *writer
 	open     *openSlots
-	complain *complaints.Log
+	complain *sampledlog.Log
 	// appending lets one record into the journal at a time: a hold that moves
 	// there says beforehand what number its record gets.
 	appending sync.Mutex
@@ -98,7 +98,7 @@ func Open(o Options) (*Settler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal of what passed uncounted: %w", err)
 	}
-	s := &Settler{o: o, spool: sp, sync: sp.Sync, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: complaints.New(o.Log, o.Now)}
+	s := &Settler{o: o, spool: sp, sync: sp.Sync, writers: sync.Pool{New: newWriter}, open: newOpenSlots(), complain: sampledlog.New(o.Log, o.Now)}
 	if s.state, err = loadState(o.Dir, o.Log); err != nil {
 		return nil, errors.Join(err, sp.Close())
 	}

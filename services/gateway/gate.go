@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/complaints"
 	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/libs/sampledlog"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
@@ -62,7 +62,7 @@ type gate struct {
 	proxy *proxy.Proxy
 	cache *httpcache.Cache
 
-	complain *complaints.Log
+	complain *sampledlog.Log
 	stages   []stage
 	inFlight atomic.Int64
 }

@@ -3,8 +3,8 @@ package gateway
 import (
 	"net/http"
 
-	"github.com/sluice-platform/sluice/libs/complaints"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/libs/sampledlog"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
@@ -15,7 +15,7 @@ type stage func(x *exchange) bool
 
 // prepare ties the stages together; the other fields are set before.
 func (g *gate) prepare(transport http.RoundTripper) {
-	g.complain = complaints.New(g.log, g.now)
+	g.complain = sampledlog.New(g.log, g.now)
 	g.proxy = proxy.New(proxy.Options{
 		Transport: transport, Cache: g.cache, ForwardToken: g.forwardToken, Log: g.log, Complain: g.complain, Errors: g.metrics.upstreamErrors,
 	})

@@ -12,8 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/sluice-platform/sluice/libs/complaints"
 	"github.com/sluice-platform/sluice/libs/httpcache"
+	"github.com/sluice-platform/sluice/libs/sampledlog"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
@@ -28,7 +28,7 @@ type Options struct {
 	// ForwardToken says whether the service sees a token that proved the identity.
 	ForwardToken bool
 	Log          *slog.Logger
-	Complain     *complaints.Log
+	Complain     *sampledlog.Log
 	// Errors counts the requests that a service did not answer.
 	Errors prometheus.Counter
 }

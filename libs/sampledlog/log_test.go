@@ -1,4 +1,4 @@
-package complaints
+package sampledlog
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package complaints
+package sampledlog
 
 import (
 	"context"
@@ -11,12 +11,15 @@ import (
 type Log struct {
 	log     *slog.Logger
 	now     func() time.Time
-	quiet   atomic.Int64 // until then nothing is logged, µs since the epoch
+	quiet   atomic.Int64 // no line is written before then, µs since the epoch
 	omitted atomic.Int64
 }
 
-// New returns a Log that writes to log and goes by the clock now; both are needed.
-func New(log *slog.Logger, now func() time.Time) *Log { return &Log{log: log, now: now} }
+// New returns a Log that writes to log and uses the clock now; both
+// are required.
+func New(log *slog.Logger, now func() time.Time) *Log {
+	return &Log{log: log, now: now}
+}
 
 // Say logs a message with its attributes, as slog does, and with the number of
 // those left out before, "omitted"; or leaves it out.
