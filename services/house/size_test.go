@@ -53,7 +53,6 @@ var sizeExceptions = map[string]int{
 	"words, docs/adr/0018-refunds.md":                                          2698,
 	"words, docs/adr/0019-reservations.md":                                     1570,
 	"words, services/controlplane/README.md":                                   2158,
-	"words, services/gateway/README.md":                                        6277,
 	"words, services/keeper/README.md":                                         1063,
 	"words, services/sluice/README.md":                                         1103,
 }
