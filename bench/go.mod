@@ -54,3 +54,5 @@ replace (
 	github.com/sluice-platform/sluice/schemas => ../schemas
 	github.com/sluice-platform/sluice/services => ../services
 )
+
+replace github.com/sluice-platform/sluice/tools/rehearsal => ../tools/rehearsal

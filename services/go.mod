@@ -68,6 +68,7 @@ require (
 	github.com/prometheus/procfs v0.23.0 // indirect
 	github.com/rs/xid v1.4.0 // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
+	github.com/sluice-platform/sluice/tools/rehearsal v0.0.0
 	github.com/twmb/franz-go/pkg/kmsg v1.15.1 // indirect
 	github.com/xi2/xz v0.0.0-20171230120015-48954b6210f8 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
@@ -90,3 +91,5 @@ require (
 replace github.com/sluice-platform/sluice/schemas => ../schemas
 
 replace github.com/sluice-platform/sluice/libs => ../libs
+
+replace github.com/sluice-platform/sluice/tools/rehearsal => ../tools/rehearsal

@@ -2,7 +2,7 @@
 # What must hold before a change is merged. Says which step failed; runs them all in the order of their cost.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-modules=(schemas libs services tools bench)
+modules=(schemas libs services tools tools/rehearsal bench)
 everything='integration soak'
 
 step() { echo "lint: $*" >&2; }
@@ -29,7 +29,7 @@ done
 step staticcheck
 mkdir -p bin
 (cd tools && GOWORK=off go build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck)
-bin/staticcheck -tags "$everything" ./schemas/... ./libs/... ./services/...
+bin/staticcheck -tags "$everything" ./schemas/... ./libs/... ./services/... ./tools/rehearsal/...
 (cd bench && GOWORK=off ../bin/staticcheck ./...)
 
 step compose file

@@ -45,7 +45,7 @@
 // [Cache.Peek] looks and loads nothing, [Cache.Near] asks nobody, [Cache.Kept] tells of what is too stale to be served,
 // [Survey] reads what a whole family's values were stored with. [Cache.Refresh] wants something newer than what there
 // is, and a loader may ask [Prior] what its answer will replace. Invalidations that name no key (by prefix, by tag) are
-// the caller's to keep: [Options.Valid] makes values void. Package rehearsal plays a stampede before it comes.
+// the caller's to keep: [Options.Valid] makes values void. Package tools/rehearsal plays a stampede before it comes.
 //
 // # Invariants
 //

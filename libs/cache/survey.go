@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluice-platform/sluice/libs/cache/internal/keyspace"
+	"github.com/sluice-platform/sluice/libs/cache/keyspace"
 )
 
 // Stored is what Redis says of a value, without the value.

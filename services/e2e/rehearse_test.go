@@ -14,9 +14,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/tools/rehearsal"
 )
 
 // rehearsing is sluice cache rehearse beside the stack.

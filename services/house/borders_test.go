@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The three modules form a stack; a room may use schemas and libs, never
-// another room. The binary and the end-to-end tests join rooms: that is their
-// purpose.
+// Three modules form a stack, with tools/rehearsal between libs and services. A
+// room may use schemas and libs, never another room. The binary and the end-to-end
+// tests join rooms: that is their purpose.
 func TestBorders(t *testing.T) {
 	t.Parallel()
 	joins := map[string]bool{"sluice": true, "cmd": true, "e2e": true}

@@ -14,7 +14,6 @@ import (
 var sizeExceptions = map[string]int{
 	"import depth, the tree":                                                   11,
 	"back-up percent, libs/breaker":                                            33,
-	"back-up percent, libs/cache/rehearsal":                                    24,
 	"back-up percent, libs/catalog":                                            37,
 	"back-up percent, libs/devserver/withservers":                              50,
 	"files, libs/limit/redisstore":                                             45,

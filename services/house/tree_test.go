@@ -31,11 +31,11 @@ func (s source) dir() string  { return filepath.ToSlash(filepath.Dir(s.path)) }
 func (s source) test() bool   { return strings.HasSuffix(s.path, "_test.go") }
 func (s source) base() string { return filepath.Base(s.path) }
 
-// sources parses every Go file of the three modules.
+// sources parses every Go file of the modules of go.work.
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
-	for _, mod := range []string{"schemas", "libs", "services"} {
+	for _, mod := range []string{"schemas", "libs", "services", "tools/rehearsal"} {
 		err := filepath.WalkDir(filepath.Join(root, mod), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err

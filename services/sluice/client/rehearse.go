@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/cache"
-	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
 	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/services/gateway"
 	"github.com/sluice-platform/sluice/services/sluice/config"
+	"github.com/sluice-platform/sluice/tools/rehearsal"
 )
 
 const rehearseLong = `Play the days on which a route's cache is tried, on a copy of its hottest keys, and say which of them

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/cache"
-	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
 	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/route"
+	"github.com/sluice-platform/sluice/tools/rehearsal"
 )
 
 // surveyed bounds how many stored answers are looked at.

@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/tools/rehearsal"
 )
 
 // shownKeys is how many keys the table has; JSON has all.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/cache/rehearsal"
 	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/tools/rehearsal"
 )
 
 // cachedRoute is a service, or an endpoint of it, with the one cache setting

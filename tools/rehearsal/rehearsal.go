@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/cache"
-	"github.com/sluice-platform/sluice/libs/cache/internal/keyspace"
+	"github.com/sluice-platform/sluice/libs/cache/keyspace"
 )
 
 // Rehearsal plays a plan.
