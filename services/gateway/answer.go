@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
@@ -31,39 +32,39 @@ func (g *gate) tellsLegacy(x *exchange) bool {
 }
 
 func (x *exchange) setHeaders(h http.Header) {
-	degraded := x.verdict.degraded
+	degraded := x.charges.Verdict.Degraded
 	n := 1
 	values := make([]string, 4) // one allocation for all single values
 	values[0] = x.id
 	h[headerDecisionID] = values[0:1:1]
-	if len(x.judged) > 0 && !x.onlyUnlimited() {
+	if !onlyUnlimited(x.charges.Judged) {
 		policies, limits := x.fields()
 		values[1], values[2], n = policies, limits, 3
 		h[proxy.HeaderPolicy], h[proxy.HeaderLimit] = values[1:2:2], values[2:3:3]
 	}
 	if degraded {
-		values[n] = x.verdict.loss.degraded
+		values[n] = x.charges.Verdict.Loss.Degraded
 		h[headerDegraded] = values[n : n+1 : n+1]
 	}
 }
 
-func (x *exchange) onlyUnlimited() bool {
-	return !slices.ContainsFunc(x.judged, func(j judgement) bool { return !j.state.Unlimited })
+func onlyUnlimited(judged []charge.Judgement) bool {
+	return !slices.ContainsFunc(judged, func(j charge.Judgement) bool { return !j.State.Unlimited })
 }
 
 // setLegacyHeaders says of the tightest policy what the RateLimit fields say,
 // for clients of older drafts and habits: Reset in seconds from now. Where
 // nothing is limited an upstream's own stay.
 func (x *exchange) setLegacyHeaders(h http.Header) {
-	i := slices.IndexFunc(x.judged, func(j judgement) bool { return !j.state.Unlimited })
+	i := slices.IndexFunc(x.charges.Judged, func(j charge.Judgement) bool { return !j.State.Unlimited })
 	if i < 0 {
 		return
 	}
-	j := &x.judged[i]
-	h.Set(proxy.HeaderLegacyLimit, strconv.FormatInt(j.state.Limit, 10))
-	h.Set(proxy.HeaderLegacyRemaining, strconv.FormatInt(j.available(), 10))
+	j := &x.charges.Judged[i]
+	h.Set(proxy.HeaderLegacyLimit, strconv.FormatInt(j.State.Limit, 10))
+	h.Set(proxy.HeaderLegacyRemaining, strconv.FormatInt(available(j), 10))
 	h.Del(proxy.HeaderLegacyReset)
-	if t := max(j.state.Reset, j.state.RetryAfter); !j.neverRenews(t) {
+	if t := max(j.State.Reset, j.State.RetryAfter); !neverRenews(j, t) {
 		h.Set(proxy.HeaderLegacyReset, strconv.FormatInt(wholeSeconds(t), 10))
 	}
 }
@@ -71,18 +72,18 @@ func (x *exchange) setLegacyHeaders(h http.Header) {
 // cut answers a request that the decision does not let pass. The event is
 // recorded first.
 func (g *gate) cut(x *exchange) bool {
-	v := &x.verdict
-	if v.status == 0 {
+	v := &x.charges.Verdict
+	if v.Status == 0 {
 		return true
 	}
-	g.record(x, v.status)
+	g.record(x, v.Status)
 	h := x.w.Header()
 	g.setHeaders(x, h)
-	p := reject.Problem{Status: v.status, Violated: v.violated, DecisionID: x.id}
-	switch v.status {
+	p := reject.Problem{Status: v.Status, Violated: policyNames(v.Violated), DecisionID: x.id}
+	switch v.Status {
 	case http.StatusServiceUnavailable:
 		h[headerRetryAfter] = []string{reject.ShortWait()}
-		p.Type, p.Title, p.Detail = reject.ReducedCapacity, "Temporarily reduced capacity", v.loss.detail
+		p.Type, p.Title, p.Detail = reject.ReducedCapacity, "Temporarily reduced capacity", v.Loss.Detail
 	case http.StatusTooManyRequests:
 		if wait, ok := g.retryAfter(x); ok {
 			h[headerRetryAfter] = []string{strconv.FormatInt(wait, 10)}
@@ -90,7 +91,7 @@ func (g *gate) cut(x *exchange) bool {
 		p.Type, p.Title, p.Detail = reject.QuotaExceeded, "Quota exceeded", "The request would exceed what the violated policies allow."
 	default:
 		p.Type, p.Title, p.Detail = reject.NotEntitled, "Not entitled", "The violated policies entitle to nothing here."
-		if v.reason == reasonIdentityMissing {
+		if v.Reason == charge.IdentityMissing {
 			p.Type, p.Title, p.Detail = reject.IdentityMissing, "Identity missing", "The violated policies demand an identity that the request does not have."
 		}
 	}

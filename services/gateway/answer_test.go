@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 // item is one member of a RateLimit field.
@@ -74,9 +75,9 @@ func TestFieldsAreStrictForAnyIDAndNumber(t *testing.T) {
 	for id, want := range map[string]string{
 		"plain": "plain", `quo"te`: `quo"te`, `back\slash`: `back\slash`, "Zoë": "Zo%C3%AB", "100%": "100%25", "{a}:b c": "{a}:b c", "日本": "%E6%97%A5%E6%9C%AC",
 	} {
-		x := &exchange{judgedAt: noon, judged: []judgement{{rule: compiled(t, id, hourly), state: limit.State{
+		x := &exchange{charges: &charge.Charges{JudgedAt: noon, Judged: []charge.Judgement{{Rule: compiled(t, id, hourly), State: limit.State{
 			Allowed: true, Limit: math.MaxInt64, Remaining: math.MaxInt64, Reset: math.MaxInt64 - time.Second,
-		}}}}
+		}}}}}
 		policies, limits := x.fields()
 		for _, text := range []string{policies, limits} {
 			for _, it := range parseField(t, []string{text}) {
@@ -96,12 +97,12 @@ func TestFieldsAreStrictForAnyIDAndNumber(t *testing.T) {
 func TestFieldsSayWhatTheCountersSay(t *testing.T) {
 	t.Parallel()
 	month := `"limit":{"algorithm":"quota","kind":"renewing","limit":1000,"period":"month"}`
-	x := &exchange{judgedAt: noon, judged: []judgement{
-		{rule: compiled(t, "dry", hourly), state: limit.State{Limit: 10, Reset: 1500 * time.Millisecond, RetryAfter: 2500 * time.Millisecond}},
-		{rule: compiled(t, "free", `"unlimited":true`), state: limit.State{Allowed: true, Unlimited: true}},
-		{rule: compiled(t, "month", month), state: limit.State{Allowed: true, Limit: 1000, Remaining: 7, Reset: time.Hour}},
-		{rule: compiled(t, "never", hourly), state: limit.State{Limit: 10, Remaining: 3, Never: true}},
-	}}
+	x := &exchange{charges: &charge.Charges{JudgedAt: noon, Judged: []charge.Judgement{
+		{Rule: compiled(t, "dry", hourly), State: limit.State{Limit: 10, Reset: 1500 * time.Millisecond, RetryAfter: 2500 * time.Millisecond}},
+		{Rule: compiled(t, "free", `"unlimited":true`), State: limit.State{Allowed: true, Unlimited: true}},
+		{Rule: compiled(t, "month", month), State: limit.State{Allowed: true, Limit: 1000, Remaining: 7, Reset: time.Hour}},
+		{Rule: compiled(t, "never", hourly), State: limit.State{Limit: 10, Remaining: 3, Never: true}},
+	}}}
 	policies, limits := x.fields()
 	if want := `"dry";q=10;w=3600, "month";q=1000;w=2678400, "never";q=10;w=3600`; policies != want {
 		t.Errorf("RateLimit-Policy: %s\nwant %s", policies, want)
@@ -130,48 +131,25 @@ func TestAvailableIsWithinTheQuota(t *testing.T) {
 
 func TestWaitIsTheLongestAndNeverTooShort(t *testing.T) {
 	t.Parallel()
-	denied := func(after, reset time.Duration) judgement {
-		return judgement{state: limit.State{RetryAfter: after, Reset: reset}}
+	denied := func(after, reset time.Duration) charge.Judgement {
+		return charge.Judgement{State: limit.State{RetryAfter: after, Reset: reset}}
 	}
-	allowed := judgement{state: limit.State{Allowed: true, Reset: time.Hour}}
-	never := judgement{state: limit.State{Never: true}}
+	allowed := charge.Judgement{State: limit.State{Allowed: true, Reset: time.Hour}}
+	never := charge.Judgement{State: limit.State{Never: true}}
 	for _, c := range []struct {
-		judged []judgement
+		judged []charge.Judgement
 		want   int64
 		ok     bool
 	}{
-		{[]judgement{denied(time.Microsecond, 0)}, 1, true},
-		{[]judgement{denied(time.Second, 0)}, 1, true},
-		{[]judgement{denied(time.Second+time.Microsecond, 0)}, 2, true},
-		{[]judgement{denied(time.Second, 90*time.Second)}, 90, true},
-		{[]judgement{denied(2*time.Second, 0), denied(5*time.Second, 0), allowed}, 5, true},
-		{[]judgement{denied(2*time.Second, 0), never}, 0, false},
+		{[]charge.Judgement{denied(time.Microsecond, 0)}, 1, true},
+		{[]charge.Judgement{denied(time.Second, 0)}, 1, true},
+		{[]charge.Judgement{denied(time.Second+time.Microsecond, 0)}, 2, true},
+		{[]charge.Judgement{denied(time.Second, 90*time.Second)}, 90, true},
+		{[]charge.Judgement{denied(2*time.Second, 0), denied(5*time.Second, 0), allowed}, 5, true},
+		{[]charge.Judgement{denied(2*time.Second, 0), never}, 0, false},
 	} {
-		if got, ok := (&exchange{judged: c.judged}).wait(); got != c.want || ok != c.ok {
+		if got, ok := wait(c.judged); got != c.want || ok != c.ok {
 			t.Errorf("%+v: wait %d, %v, want %d, %v", c.judged, got, ok, c.want, c.ok)
-		}
-	}
-}
-
-func TestTightestComesFirst(t *testing.T) {
-	t.Parallel()
-	rate, quota := compiled(t, "rate", hourly), compiled(t, "quota", `"limit":{"algorithm":"quota","kind":"renewing","limit":0,"period":"month"}`)
-	order := []judgement{
-		{rule: quota, state: limit.State{Never: true}}, // 403
-		{rule: rate, state: limit.State{Limit: 5, Never: true}},
-		{rule: rate, state: limit.State{Limit: 5, RetryAfter: time.Hour}},
-		{rule: rate, state: limit.State{Limit: 5, RetryAfter: time.Second}},
-		{rule: rate, state: limit.State{Allowed: true, Limit: 5, Remaining: 1, Reset: time.Second}},
-		{rule: rate, state: limit.State{Allowed: true, Limit: 5, Remaining: 2, Reset: time.Hour}},
-		{rule: rate, state: limit.State{Allowed: true, Limit: 5, Remaining: 2, Reset: time.Second}},
-		{rule: rate, state: limit.State{Allowed: true, Unlimited: true}},
-	}
-	for i := range order {
-		for j := range order {
-			got := tighter(order[i], order[j])
-			if (i < j && got >= 0) || (i > j && got <= 0) {
-				t.Errorf("%d against %d is %d", i, j, got)
-			}
 		}
 	}
 }

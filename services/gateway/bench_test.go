@@ -28,7 +28,7 @@ func benchStand(b *testing.B) *stand {
 	s.putRule(ruleJSON("user", "user", "calls", plenty, ""))
 	s.putRule(ruleJSON("month", "tenant", "units", `{"algorithm":"quota","kind":"renewing","limit":1000000000000,"period":"month"}`, ""))
 	s.putKey(secret, keys.Key{ID: "k1", TenantID: "acme", UserID: "u1"})
-	s.gate.store = allowing("{t:acme}:t::calls:gcra:3600", "{t:acme}:t::units:quota:month:202607", "{t:acme}:u:u1:calls:gcra:3600")
+	s.gate.charger.Store = allowing("{t:acme}:t::calls:gcra:3600", "{t:acme}:t::units:quota:month:202607", "{t:acme}:u:u1:calls:gcra:3600")
 	return s
 }
 
@@ -85,7 +85,7 @@ func BenchmarkCut(b *testing.B) {
 	s := benchStand(b)
 	store := allowing("a", "b", "c")
 	store.decision.Allowed, store.decision.States[1].Allowed, store.decision.States[1].RetryAfter = false, false, time.Minute
-	s.gate.store = store
+	s.gate.charger.Store = store
 	r := benchRequest(b)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -128,7 +128,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		x.recorded, x.charges = false, x.charges[:0]
+		x.recorded = false
 		s.gate.record(x, http.StatusOK)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 // costlyStand has a service that answers with the costs its query names.
@@ -50,27 +51,27 @@ func TestServicesCorrectCosts(t *testing.T) {
 		amount             int64 // charged to the quota; -1: no charge is told
 		consumed, refunded int64
 		remaining          int64
-		result             correction // corrections: none
+		result             charge.Correction // corrections: none
 		calls              int64
 	}{
-		"dearer":            {"/demo/export" + costs("7"), 7, 7, 7, 0, 3, correctionCharged, 2},
-		"cheaper":           {"/demo/export" + costs("1"), 1, 1, 4, 3, 9, correctionRefunded, 2},
-		"free after all":    {"/demo/export" + costs("0"), 0, 0, 4, 4, 10, correctionRefunded, 2},
-		"as charged":        {"/demo/export" + costs("4"), 4, 4, 4, 0, 6, corrections, 1},
-		"beyond the limit":  {"/demo/export" + costs("25"), 25, 25, 25, 0, 0, correctionCharged, 2},
-		"a look that cost":  {"/demo/look" + costs("5"), 5, 5, 5, 0, 5, correctionCharged, 2},
-		"a look":            {"/demo/look" + costs("0"), 0, -1, 0, 0, 10, corrections, 1},
-		"nothing said":      {"/demo/export", 4, 4, 4, 0, 6, corrections, 1},
-		"negative":          {"/demo/export" + costs("-1"), 4, 4, 4, 0, 6, correctionMalformed, 1},
-		"a fraction":        {"/demo/export" + costs("1.5"), 4, 4, 4, 0, 6, correctionMalformed, 1},
-		"at the most":       {"/demo/export" + costs("1000000"), 1_000_000, 1_000_000, 1_000_000, 0, 0, correctionCharged, 2},
-		"gone wild":         {"/demo/export" + costs("1000001"), 4, 4, 4, 0, 6, correctionTooLarge, 1},
-		"above its own":     {"/tight/export" + costs("6"), 4, 4, 4, 0, 6, correctionTooLarge, 1},
-		"above, yet less":   {"/tight/dear" + costs("6"), 6, 6, 7, 1, 4, correctionRefunded, 2},
-		"words":             {"/demo/export" + costs("lots"), 4, 4, 4, 0, 6, correctionMalformed, 1},
-		"too much":          {"/demo/export" + costs("9007199254740993"), 4, 4, 4, 0, 6, correctionMalformed, 1},
-		"two costs":         {"/demo/export" + costs("1", "2"), 4, 4, 4, 0, 6, correctionMalformed, 1},
-		"no costHeader set": {"/plain/export" + costs("7"), 4, 4, 4, 0, 6, corrections, 1},
+		"dearer":            {"/demo/export" + costs("7"), 7, 7, 7, 0, 3, charge.Charged, 2},
+		"cheaper":           {"/demo/export" + costs("1"), 1, 1, 4, 3, 9, charge.Refunded, 2},
+		"free after all":    {"/demo/export" + costs("0"), 0, 0, 4, 4, 10, charge.Refunded, 2},
+		"as charged":        {"/demo/export" + costs("4"), 4, 4, 4, 0, 6, charge.Corrections, 1},
+		"beyond the limit":  {"/demo/export" + costs("25"), 25, 25, 25, 0, 0, charge.Charged, 2},
+		"a look that cost":  {"/demo/look" + costs("5"), 5, 5, 5, 0, 5, charge.Charged, 2},
+		"a look":            {"/demo/look" + costs("0"), 0, -1, 0, 0, 10, charge.Corrections, 1},
+		"nothing said":      {"/demo/export", 4, 4, 4, 0, 6, charge.Corrections, 1},
+		"negative":          {"/demo/export" + costs("-1"), 4, 4, 4, 0, 6, charge.Malformed, 1},
+		"a fraction":        {"/demo/export" + costs("1.5"), 4, 4, 4, 0, 6, charge.Malformed, 1},
+		"at the most":       {"/demo/export" + costs("1000000"), 1_000_000, 1_000_000, 1_000_000, 0, 0, charge.Charged, 2},
+		"gone wild":         {"/demo/export" + costs("1000001"), 4, 4, 4, 0, 6, charge.TooLarge, 1},
+		"above its own":     {"/tight/export" + costs("6"), 4, 4, 4, 0, 6, charge.TooLarge, 1},
+		"above, yet less":   {"/tight/dear" + costs("6"), 6, 6, 7, 1, 4, charge.Refunded, 2},
+		"words":             {"/demo/export" + costs("lots"), 4, 4, 4, 0, 6, charge.Malformed, 1},
+		"too much":          {"/demo/export" + costs("9007199254740993"), 4, 4, 4, 0, 6, charge.Malformed, 1},
+		"two costs":         {"/demo/export" + costs("1", "2"), 4, 4, 4, 0, 6, charge.Malformed, 1},
+		"no costHeader set": {"/plain/export" + costs("7"), 4, 4, 4, 0, 6, charge.Corrections, 1},
 	} {
 		s := costlyStand(t, nil)
 		store := s.use(limit.NewModel(s.gate.now))
@@ -95,13 +96,13 @@ func TestServicesCorrectCosts(t *testing.T) {
 		if got := store.calls.Load(); got != c.calls {
 			t.Errorf("%s: the store was asked %d times", name, got)
 		}
-		for r := range corrections {
+		for r := range charge.Corrections {
 			want := 0.0
 			if r == c.result {
 				want = 1
 			}
-			if got := testutil.ToFloat64(s.gate.metrics.corrections[r]); got != want {
-				t.Errorf("%s: %v corrections are %s", name, got, correctionNames[r])
+			if got := testutil.ToFloat64(s.gate.metrics.charging.Corrections[r]); got != want {
+				t.Errorf("%s: %v corrections are %s", name, got, charge.CorrectionNames[r])
 			}
 		}
 		// What was used beyond the limit counts, though nothing was denied then.
@@ -174,7 +175,7 @@ func (s *lossyStore) Decide(ctx context.Context, counters []limit.Counter) (limi
 	return s.Store.Decide(ctx, counters)
 }
 
-// A correction that cannot be made now is owed, and the event says so: of the
+// A charge.Correction that cannot be made now is owed, and the event says so: of the
 // whole where the request passed uncounted, else of the difference. A rule with
 // a cost of its own is not concerned.
 func TestCorrectionsThatCannotBeMadeAreOwed(t *testing.T) {
@@ -185,16 +186,16 @@ func TestCorrectionsThatCannotBeMadeAreOwed(t *testing.T) {
 		degraded bool
 		owed     int64
 		pending  []int64
-		result   correction
+		result   charge.Correction
 	}{
-		"dearer, charged":    {1, "7", false, 3, []int64{3}, correctionOwed},
-		"cheaper, charged":   {1, "1", false, -3, []int64{-3}, correctionOwed},
-		"dearer, uncounted":  {0, "7", true, 7 + 1, []int64{7, 1}, correctionCharged},
-		"cheaper, uncounted": {0, "1", true, 1 + 1, []int64{1, 1}, correctionRefunded},
+		"dearer, charged":    {1, "7", false, 3, []int64{3}, charge.Owed},
+		"cheaper, charged":   {1, "1", false, -3, []int64{-3}, charge.Owed},
+		"dearer, uncounted":  {0, "7", true, 7 + 1, []int64{7, 1}, charge.Charged},
+		"cheaper, uncounted": {0, "1", true, 1 + 1, []int64{1, 1}, charge.Refunded},
 	} {
 		s := costlyStand(t, nil)
 		book := new(notebook)
-		s.gate.store, s.gate.debts = &lossyStore{limit.NewModel(s.gate.now), c.answers}, book
+		s.gate.charger.Store, s.gate.charger.Journal = &lossyStore{limit.NewModel(s.gate.now), c.answers}, book
 		s.putRule(ruleJSON("month", "tenant", "units", tenQuota, `,"onStoreLoss":"open"`))
 		s.putRule(ruleJSON("calls", "tenant", "calls", tenQuota, `,"onStoreLoss":"open","cost":1`))
 		a := s.get("/demo/export"+costs(c.cost), acme...)
@@ -212,8 +213,8 @@ func TestCorrectionsThatCannotBeMadeAreOwed(t *testing.T) {
 		if book.total() != c.owed || !slices.Equal(pending, c.pending) {
 			t.Errorf("%s: owed %v, want %d; the event tells %v", name, book.costs, c.owed, e.Charges)
 		}
-		if got := testutil.ToFloat64(s.gate.metrics.corrections[c.result]); got != 1 {
-			t.Errorf("%s: %v are %s", name, got, correctionNames[c.result])
+		if got := testutil.ToFloat64(s.gate.metrics.charging.Corrections[c.result]); got != 1 {
+			t.Errorf("%s: %v are %s", name, got, charge.CorrectionNames[c.result])
 		}
 	}
 }
@@ -225,7 +226,7 @@ func TestCorrectionsBelongToTheTimeOfTheRequest(t *testing.T) {
 	now := at
 	s := costlyStand(t, func() time.Time { return now })
 	slow := &turningStore{Store: limit.NewModel(func() time.Time { return now }), after: func() { now = at.Add(2 * time.Second) }}
-	s.gate.store = slow
+	s.gate.charger.Store = slow
 	s.putRule(ruleJSON("month", "tenant", "units", tenQuota, ""))
 	s.get("/demo/export"+costs("1"), acme...)
 	e := s.event()

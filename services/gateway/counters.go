@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/settle"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
@@ -26,7 +27,7 @@ type counters struct {
 	heartbeat *breaker.Heartbeat
 	members   *membership.Membership
 	shares    *share.Limiter
-	unsettled unsettled
+	unsettled charge.Unsettled
 	check     *redisCheck
 	// debts is the journal of what the store could not do; nil before Run.
 	debts atomic.Pointer[settle.Settler]
@@ -67,9 +68,9 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 		return nil, err
 	}
 	c.shares = share.New(share.Options{
-		Position: c.members.Position, Reached: func() bool { return c.check.ready() == nil && c.unsettled.begun() }, Now: deps.Now,
+		Position: c.members.Position, Reached: func() bool { return c.check.ready() == nil && c.unsettled.Begun() }, Now: deps.Now,
 	})
-	c.unsettled.away = func() bool { return !c.store.Available() }
+	c.unsettled.Away = func() bool { return !c.store.Available() }
 	return c, registerStore(deps.Registerer, c.store)
 }
 
@@ -82,7 +83,7 @@ func (c *counters) openDebts(id string, cfg Config, deps Deps) (*settle.Settler,
 	if err != nil {
 		return nil, fmt.Errorf("gateway.spool.dir: %w", err)
 	}
-	c.unsettled.begin(s, s.Pending() > 0)
+	c.unsettled.Begin(s, s.Pending() > 0)
 	c.debts.Store(s)
 	return s, nil
 }

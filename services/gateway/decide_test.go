@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
@@ -44,7 +45,7 @@ func (s *failingStore) Decide(ctx context.Context, counters []limit.Counter) (li
 
 func (s *stand) use(store limit.Store) *failingStore {
 	f := &failingStore{Store: store}
-	s.gate.store = f
+	s.gate.charger.Store = f
 	return f
 }
 
@@ -85,7 +86,7 @@ func TestOverTheLimitIs429(t *testing.T) {
 	if a.StatusCode != 429 || p.Type != reject.QuotaExceeded || !reflect.DeepEqual(p.Violated, []string{"two"}) || a.Header.Get("Retry-After") != "3600" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
-	if e.Decision != "DENY" || e.StatusCode != 429 || e.Reason != reasonQuotaExceeded || e.ID != a.Header.Get(headerDecisionID) || e.ID != p.DecisionID {
+	if e.Decision != "DENY" || e.StatusCode != 429 || e.Reason != charge.QuotaExceeded || e.ID != a.Header.Get(headerDecisionID) || e.ID != p.DecisionID {
 		t.Errorf("event %+v, answer %v %s", e, a.Header, a.body)
 	}
 	parseField(t, a.Header.Values("RateLimit"))
@@ -96,9 +97,9 @@ func TestOverTheLimitIs429(t *testing.T) {
 	if a := s.get("/demo/x", "X-Tenant-Id", "globex"); a.StatusCode != 200 {
 		t.Errorf("another tenant is denied: %d", a.StatusCode)
 	}
-	for o, want := range map[outcome]float64{outcomeAllow: 3, outcomeDeny: 1, outcomeError: 0} {
+	for o, want := range map[charge.Outcome]float64{charge.Allow: 3, charge.Deny: 1, charge.Error: 0} {
 		if got := testutil.ToFloat64(s.gate.metrics.decisions[o]); got != want {
-			t.Errorf("decisions %s: %v, want %v", outcomeNames[o], got, want)
+			t.Errorf("decisions %s: %v, want %v", charge.OutcomeNames[o], got, want)
 		}
 	}
 }
@@ -238,13 +239,13 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 			s.putRule(r)
 		}
 		store.down, store.broken = c.down, c.broken
-		why, told := lossOfStore, 0.0
+		why, told := charge.LossOfStore, 0.0
 		if c.broken != "" {
-			why, told = lossOfCounter, 1
+			why, told = charge.LossOfCounter, 1
 		}
 		a := s.get("/demo/x", acme...)
 		e := s.event()
-		if a.StatusCode != c.status || (a.Header.Get(headerDegraded) == why.degraded) != c.degraded || e.StatusCode != c.status {
+		if a.StatusCode != c.status || (a.Header.Get(headerDegraded) == why.Degraded) != c.degraded || e.StatusCode != c.status {
 			t.Errorf("%s: %d %v %s, event %+v", name, a.StatusCode, a.Header, a.body, e)
 		}
 		if c.status != 200 {
@@ -254,20 +255,20 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 		}
 		if c.status == 503 {
 			wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
-			if err != nil || wait < 1 || a.problem(t).Type != reject.ReducedCapacity || a.problem(t).Detail != why.detail || e.Reason != why.reason {
+			if err != nil || wait < 1 || a.problem(t).Type != reject.ReducedCapacity || a.problem(t).Detail != why.Detail || e.Reason != why.Reason {
 				t.Errorf("%s: %v %s, event %+v", name, a.Header, a.body, e)
 			}
-			if testutil.ToFloat64(s.gate.metrics.fallback[policyClosed]) != 1 || testutil.ToFloat64(s.gate.metrics.decisions[outcomeError]) != 1 {
+			if testutil.ToFloat64(s.gate.metrics.charging.Fallback[charge.Closed]) != 1 || testutil.ToFloat64(s.gate.metrics.decisions[charge.Error]) != 1 {
 				t.Errorf("%s: metrics", name)
 			}
 		}
-		if c.status == 200 && e.Reason != why.reason {
+		if c.status == 200 && e.Reason != why.Reason {
 			t.Errorf("%s: reason %s", name, e.Reason)
 		}
-		if n := testutil.ToFloat64(s.gate.metrics.broken); n != told {
+		if n := testutil.ToFloat64(s.gate.metrics.charging.Broken); n != told {
 			t.Errorf("%s: %v broken counters are told of", name, n)
 		}
-		if c.degraded && testutil.ToFloat64(s.gate.metrics.fallback[policyOpen]) != 1 {
+		if c.degraded && testutil.ToFloat64(s.gate.metrics.charging.Fallback[charge.Open]) != 1 {
 			t.Errorf("%s: fallback is not counted", name)
 		}
 		if store.down, store.broken = nil, ""; s.get("/demo/x", acme...).Header.Get(headerDegraded) != "" {
@@ -293,16 +294,16 @@ func TestBrokenCounterIsItsOwnRulesMatter(t *testing.T) {
 		t.Errorf("charges %+v", e.Charges)
 	}
 	a, e = s.get("/demo/x", acme...), s.event()
-	if p := a.problem(t); a.StatusCode != 429 || !reflect.DeepEqual(p.Violated, []string{"sick"}) || e.Reason != reasonQuotaExceeded {
+	if p := a.problem(t); a.StatusCode != 429 || !reflect.DeepEqual(p.Violated, []string{"sick"}) || e.Reason != charge.QuotaExceeded {
 		t.Errorf("%d %s, event %+v", a.StatusCode, a.body, e)
 	}
 	// The store goes away between the look at each and the charge of the rest.
 	store.broken, store.down = "", nil
-	s.gate.store = &lossyStore{Store: brokenKey{store, "sick"}, answers: 3}
+	s.gate.charger.Store = &lossyStore{Store: brokenKey{store, "sick"}, answers: 3}
 	s.putRule(ruleJSON("sick", "tenant", "sick", twoOnce, `,"onStoreLoss":"open"`))
 	s.putRule(ruleJSON("month", "tenant", "m", tenQuota, `,"onStoreLoss":"open"`))
 	a, e = s.get("/demo/x", acme...), s.event()
-	if a.StatusCode != 200 || e.Reason != reasonStoreUnavailable || len(e.Charges) != 1 || !e.Charges[0].Pending {
+	if a.StatusCode != 200 || e.Reason != charge.StoreUnavailable || len(e.Charges) != 1 || !e.Charges[0].Pending {
 		t.Errorf("%d, event %+v", a.StatusCode, e)
 	}
 	if book.total() != 1 || book.costs["{t:acme}:t::m:quota"] != 1 {
@@ -331,7 +332,7 @@ func TestUnreadableRulesAreTheirOwnPolicy(t *testing.T) {
 			t.Errorf("%s: %d, event %+v, owed %v", policy, a.StatusCode, e, book.costs)
 		}
 		if c.status == 503 {
-			if p := a.problem(t); p.Type != reject.ReducedCapacity || p.Detail != lossOfRule.detail || !reflect.DeepEqual(p.Violated, []string{"new"}) {
+			if p := a.problem(t); p.Type != reject.ReducedCapacity || p.Detail != charge.LossOfRule.Detail || !reflect.DeepEqual(p.Violated, []string{"new"}) {
 				t.Errorf("%s: %s", policy, a.body)
 			}
 		} else if a.Header.Get(headerDegraded) != "rule" || !strings.HasPrefix(a.Header.Get("RateLimit"), `"calls";r=9`) {

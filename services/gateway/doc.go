@@ -10,12 +10,13 @@
 //	identify     whose request it is (internal/identify)
 //	match        path, service, endpoint, admission (internal/routing); the rules that cover it
 //	cacheLookup  find a stored response that a rule does not charge
-//	decide       ONE call to the counter store for all matched rules
+//	decide       charge: ONE call to the counter store for all matched rules (internal/charge)
 //	cut          403, 429 or 503 as problem+json (internal/reject)
 //	forward      a stored response, or the service's (internal/proxy, libs/httpcache)
 //
 // Its event is recorded before the answer leaves: by cut for denied requests, when
-// the service's response header arrives for forwarded ones. internal/explain
+// the service's response header arrives for forwarded ones, after the charges are
+// finished: refunded, or corrected to the cost that the service states. internal/explain
 // answers what would happen to a request that is not made.
 //
 // # Invariants

@@ -313,7 +313,7 @@ func (f *faulty) checkCharged(t *testing.T, fault fault) {
 	if fault.forgets {
 		return
 	}
-	debts := f.gate.gate.debts.(*settle.Settler)
+	debts := f.gate.gate.charger.Journal.(*settle.Settler)
 	for _, p := range policiesUnderTest {
 		var used, passed, lost int64
 		right := func() bool {

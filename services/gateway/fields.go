@@ -3,6 +3,8 @@ package gateway
 import (
 	"strconv"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 // maxSFInteger bounds integers of structured fields (RFC 9651, section 3.3.1).
@@ -13,21 +15,21 @@ const maxSFInteger = 999_999_999_999_999
 // fields for HTTP"). A counter without a limit has no place in either.
 func (x *exchange) fields() (policies, limits string) {
 	b := x.scratch[:0]
-	for i := range x.judged {
-		if j := &x.judged[i]; !j.state.Unlimited {
-			b = appendPolicyName(separate(b, 0), j.rule.ID)
-			b = appendParam(b, ";q=", j.state.Limit)
-			if w := j.window(x.judgedAt); w > 0 {
+	for i := range x.charges.Judged {
+		if j := &x.charges.Judged[i]; !j.State.Unlimited {
+			b = appendPolicyName(separate(b, 0), j.Rule.ID)
+			b = appendParam(b, ";q=", j.State.Limit)
+			if w := window(j, x.charges.JudgedAt); w > 0 {
 				b = appendParam(b, ";w=", wholeSeconds(w))
 			}
 		}
 	}
 	middle := len(b)
-	for i := range x.judged {
-		if j := &x.judged[i]; !j.state.Unlimited {
-			b = appendPolicyName(separate(b, middle), j.rule.ID)
-			b = appendParam(b, ";r=", j.available())
-			if t := max(j.state.Reset, j.state.RetryAfter); !j.neverRenews(t) {
+	for i := range x.charges.Judged {
+		if j := &x.charges.Judged[i]; !j.State.Unlimited {
+			b = appendPolicyName(separate(b, middle), j.Rule.ID)
+			b = appendParam(b, ";r=", available(j))
+			if t := max(j.State.Reset, j.State.RetryAfter); !neverRenews(j, t) {
 				b = appendParam(b, ";t=", wholeSeconds(t))
 			}
 		}
@@ -75,6 +77,14 @@ func policyName(id string) string {
 	return string(plain)
 }
 
+// policyNames are those of rules, nil of none.
+func policyNames(ids []string) (names []string) {
+	for _, id := range ids {
+		names = append(names, policyName(id))
+	}
+	return names
+}
+
 func appendParam(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(b, name...), min(max(n, 0), maxSFInteger), 10)
 }
@@ -87,26 +97,26 @@ func wholeSeconds(d time.Duration) int64 {
 // neverRenews reports a counter of which no time brings more units: t, its
 // reset, says nothing then. A quota's period ends later than now, unless it is
 // endless.
-func (j *judgement) neverRenews(t time.Duration) bool {
-	return j.state.Never || j.rule.Algorithm.Quota() && t <= 0
+func neverRenews(j *charge.Judgement, t time.Duration) bool {
+	return j.State.Never || j.Rule.Algorithm.Quota() && t <= 0
 }
 
 // available is what clients are told is left: units that would pass now, and
 // never more than the policy's quota, since q says what a whole window has. A
 // rested counter whose burst is above its limit would let more pass.
-func (j *judgement) available() int64 {
-	return max(0, min(j.state.Remaining, j.state.Limit))
+func available(j *charge.Judgement) int64 {
+	return max(0, min(j.State.Remaining, j.State.Limit))
 }
 
 // window is the policy's length: a rate's window, a quota's current period; 0
 // for what has none.
-func (j *judgement) window(at time.Time) time.Duration {
+func window(j *charge.Judgement, at time.Time) time.Duration {
 	switch {
-	case j.rule.Prepaid:
+	case j.Rule.Prepaid:
 		return 0
-	case j.rule.Algorithm.Quota():
-		b := j.rule.Calendar.At(at)
+	case j.Rule.Algorithm.Quota():
+		b := j.Rule.Calendar.At(at)
 		return b.End.Sub(b.Start) // of an endless one both are zero
 	}
-	return j.rule.Window
+	return j.Rule.Window
 }

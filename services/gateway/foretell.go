@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/explain"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
@@ -25,15 +26,14 @@ func newExplainer(g *gate, index *rule.Index, t *tables, operators identify.Oper
 			e, ok := t.catalog.Get(name)
 			return e.Value, ok
 		},
-		Routes: g.routes, Admission: &g.admission, Counter: g.counter, Store: g.store, Foretell: foretell, Wait: waitFor,
+		Routes: g.routes, Admission: &g.admission, Counter: g.counter, Store: g.charger.Store, Foretell: foretell, Wait: waitFor,
 		Operators: operators, Now: g.now, Log: g.log,
 	})
 }
 
 // waitFor is the Retry-After of a counter that denies, in seconds.
 func waitFor(state limit.State) int64 {
-	x := exchange{judged: []judgement{{state: state}}}
-	seconds, _ := x.wait()
+	seconds, _ := wait([]charge.Judgement{{State: state}})
 	return seconds
 }
 
@@ -41,22 +41,22 @@ func waitFor(state limit.State) int64 {
 // Retry-After before jitter, which only adds to it; 0 for neither. The verdict is
 // reached by the code that requests go through.
 func foretell(matches, asked []rule.Match, counters []limit.Counter, d limit.Decision) (status int, retryAfter int64) {
-	x := &exchange{matches: matches}
+	q := &charge.Charges{Matches: matches}
 	closed := func(m rule.Match) bool {
 		return m.Rule.Unreadable != "" && !m.Rule.Shadow && m.Rule.OnStoreLoss == rules.StoreLossClosed
 	}
 	switch {
-	case x.denyBy(missesIdentity, http.StatusForbidden, reasonIdentityMissing, outcomeDeny):
+	case q.DenyMissing():
 	case slices.ContainsFunc(matches, closed):
-		if !x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny) {
+		if !q.DenyUnentitled() {
 			return http.StatusServiceUnavailable, 0 // by chance, 1 to 3 seconds
 		}
 	default:
 		d.Allowed = !slices.ContainsFunc(d.States, func(s limit.State) bool { return !s.Shadow && !s.Allowed })
-		x.judge(asked, counters, d)
+		q.Judge(asked, counters, d)
 	}
-	if x.verdict.status == http.StatusTooManyRequests {
-		retryAfter, _ = x.wait()
+	if q.Verdict.Status == http.StatusTooManyRequests {
+		retryAfter, _ = wait(q.Judged)
 	}
-	return x.verdict.status, retryAfter
+	return q.Verdict.Status, retryAfter
 }

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 
 	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
@@ -32,7 +34,7 @@ func freeWhenCached(m rule.Match) bool {
 // forward answers the request by its service or from the cache.
 func (g *gate) forward(x *exchange) bool {
 	q := g.outgoing(x)
-	q.LegacyHeaders = g.tellsLegacy(x) && !x.onlyUnlimited()
+	q.LegacyHeaders = g.tellsLegacy(x) && !onlyUnlimited(x.charges.Judged)
 	g.proxy.Forward(x.w, x.r, q)
 	return false
 }
@@ -68,16 +70,45 @@ func (x *exchange) ID() string { return x.id }
 // Answered implements proxy.Decision: it refunds what the status refunds, corrects
 // the cost of the rest by the service's word, and records the event.
 func (x *exchange) Answered(status int, h http.Header) {
-	x.gate.conclude(x, status, rule.Answered)
-	x.gate.correct(x, h)
+	x.finish(status, rule.Answered, x.gate.statedCost(x, h))
 	x.gate.record(x, status)
 }
 
 // Failed implements proxy.Decision.
 func (x *exchange) Failed(status int, how rule.Failure) {
-	x.gate.conclude(x, status, how)
+	x.finish(status, how, charge.AsBegun)
 	x.gate.record(x, status)
+}
+
+// finish ends the charges of a request; those of a reservation end by its commit.
+func (x *exchange) finish(status int, how rule.Failure, cost int64) {
+	if x.reservation == "" {
+		x.charges.Finish(status, how, cost)
+	}
 }
 
 // SetHeaders implements proxy.Decision.
 func (x *exchange) SetHeaders(h http.Header) { x.gate.setHeaders(x, h) }
+
+// statedCost takes the cost that the service states from its answer.
+func (g *gate) statedCost(x *exchange, h http.Header) int64 {
+	values := h[x.service.CostHeader]
+	if len(values) == 0 {
+		return charge.AsBegun
+	}
+	delete(h, x.service.CostHeader)
+	cost, ok := identify.ParseCost(values[0])
+	switch {
+	case len(values) > 1 || !ok:
+		g.metrics.charging.Corrections[charge.Malformed].Inc()
+		return charge.AsBegun
+	case cost > max(x.service.MaxCost, x.charges.Cost):
+		// To charge all of it could shut the customer out for years, and part of
+		// it would be as wrong: what the catalog says is all that is known.
+		g.metrics.charging.Corrections[charge.TooLarge].Inc()
+		g.complain.Say(slog.LevelWarn, "a service names a cost above its maxCost; the first charge stays",
+			"service", x.service.Name, "cost", cost, "maxCost", x.service.MaxCost)
+		return charge.AsBegun
+	}
+	return cost
+}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/httpcache"
-	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/sampledlog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
@@ -50,13 +50,8 @@ type gate struct {
 	grants  *grantTable
 	routes  *routing.Table
 	rules   matcher
-	store   limit.Store
+	charger charge.Charger
 	journal journal
-	// shares and debts are for when the store is away.
-	shares shares
-	debts  debts
-	// unsettled says which rules go by shares though the store is there.
-	unsettled *unsettled
 	// book holds reservations.
 	book  *reserve.Book
 	proxy *proxy.Proxy

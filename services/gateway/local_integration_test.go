@@ -112,7 +112,7 @@ func TestReturnOfRedisGrantsAtMostOneShareMore(t *testing.T) {
 			for i := range sixty / 2 {
 				r.ask(t, r.gates[i%2])
 			}
-			paid := func(g *running) bool { return g.gate.debts.(*settle.Settler).Pending() == 0 }
+			paid := func(g *running) bool { return g.gate.charger.Journal.(*settle.Settler).Pending() == 0 }
 			each("what a late answer left to be settled", paid)
 			each("both to remember the same remainder", func(g *running) bool {
 				return do(t, http.MethodGet, g.base+"/demo/free", "X-Tenant-Id", "acme").Header.Get(headerDegraded) == ""

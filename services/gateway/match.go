@@ -35,7 +35,6 @@ func (g *gate) match(x *exchange) bool {
 	if x.req.Now = x.start; x.caller.CostStated {
 		x.req.Cost = x.caller.Cost
 	}
-	x.cost = x.req.Cost
 	x.matches = g.rules.Match(&x.req, x.matches)
 	return true
 }

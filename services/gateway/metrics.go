@@ -5,38 +5,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
-
-// outcome is the label of ratelimit_decisions_total.
-type outcome uint8
-
-const (
-	outcomeAllow outcome = iota
-	outcomeDeny
-	outcomeShadow
-	outcomeError
-	outcomes
-)
-
-var outcomeNames = [outcomes]string{"allow", "deny", "shadow", "error"}
-
-// correction is what became of a cost that a service's answer named.
-type correction uint8
-
-const (
-	correctionCharged correction = iota
-	correctionRefunded
-	correctionMalformed
-	correctionTooLarge
-	correctionOwed
-	correctionLost
-	corrections
-)
-
-var correctionNames = [corrections]string{"charged", "refunded", "malformed", "too-large", "owed", "lost"}
 
 // reservation is what became of one, or of a repeat.
 type reservation uint8
@@ -54,31 +27,16 @@ const (
 
 var reservationNames = [reservations]string{"reserved", "denied", "committed", "released", "expired", "repeated", "full"}
 
-// policy is what was done when the store could not be asked.
-type policy uint8
-
-const (
-	policyOpen policy = iota
-	policyClosed
-	policyLocal
-	policies
-)
-
-var policyNames = [policies]string{"open", "closed", "local"}
-
 // metrics holds each counter resolved, so that the data path looks none up by
 // its labels (that takes a lock all requests would share).
 type metrics struct {
-	decisions      [outcomes]prometheus.Counter
+	decisions      [charge.Outcomes]prometheus.Counter
+	charging       charge.Metrics
 	latency        prometheus.Histogram
-	fallback       [policies]prometheus.Counter
 	refused        [reject.Reasons]prometheus.Counter
-	corrections    [corrections]prometheus.Counter
 	reservations   [reservations]prometheus.Counter
 	reservationLag prometheus.Gauge
-	refunds        prometheus.Counter
 	upstreamErrors prometheus.Counter
-	broken         prometheus.Counter
 }
 
 // RegisterMetrics registers the room's metrics, for the generated reference.
@@ -108,17 +66,16 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 				50e-6, 100e-6, 200e-6, 300e-6, 500e-6, 750e-6, 1e-3, 1.5e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1,
 			},
 		}),
-		refunds: prometheus.NewCounter(prometheus.CounterOpts{
+		charging: charge.Metrics{Refunds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_gateway_refunded_calls_total",
 			Help: "Calls that failed and whose charge is given back, as refundOn of their rules says; of requests in flight at a kill, sluice_settle_settled_total alone tells.",
-		}),
+		}), Broken: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sluice_gateway_broken_counters_total",
+			Help: "Counters that could not be judged because their key holds something else; their rules' onStoreLoss held.",
+		})},
 		upstreamErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "sluice_gateway_upstream_errors_total",
 			Help: "Requests that were let pass and that the upstream did not answer (502, 504).",
-		}),
-		broken: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sluice_gateway_broken_counters_total",
-			Help: "Counters that could not be judged because their key holds something else; their rules' onStoreLoss held.",
 		}),
 	}
 	decisions := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -146,15 +103,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Help: "For how long the oldest reservation that is due was due at the last sweep, 0 where none was.",
 	})
 	resolve(reserved, reservationNames[:], m.reservations[:])
-	resolve(decisions, outcomeNames[:], m.decisions[:])
-	resolve(fallback, policyNames[:], m.fallback[:])
+	resolve(decisions, charge.OutcomeNames[:], m.decisions[:])
+	resolve(fallback, charge.PolicyNames[:], m.charging.Fallback[:])
 	resolve(refused, reject.ReasonNames[:], m.refused[:])
-	resolve(corrected, correctionNames[:], m.corrections[:])
+	resolve(corrected, charge.CorrectionNames[:], m.charging.Corrections[:])
 	if reg == nil {
 		return m, nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.latency, m.refunds, m.upstreamErrors, m.broken, m.reservationLag, decisions, fallback, refused, corrected, reserved} {
+	for _, c := range []prometheus.Collector{m.latency, m.charging.Refunds, m.upstreamErrors, m.charging.Broken, m.reservationLag, decisions, fallback, refused, corrected, reserved} {
 		errs = append(errs, reg.Register(c))
 	}
 	return m, errors.Join(errs...)

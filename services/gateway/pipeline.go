@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/sampledlog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
@@ -16,6 +17,7 @@ type stage func(x *exchange) bool
 // prepare ties the stages together; the other fields are set before.
 func (g *gate) prepare(transport http.RoundTripper) {
 	g.complain = sampledlog.New(g.log, g.now)
+	g.charger.Counter, g.charger.Metrics, g.charger.Complain = g.counter, &g.metrics.charging, g.complain
 	g.proxy = proxy.New(proxy.Options{
 		Transport: transport, Cache: g.cache, ForwardToken: g.forwardToken, Log: g.log, Complain: g.complain, Errors: g.metrics.upstreamErrors,
 	})
@@ -35,10 +37,20 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// decide charges the request and comes to a verdict. From here on it has an id and
+// ends in exactly one event.
+func (g *gate) decide(x *exchange) bool {
+	x.decided, x.id = true, newDecisionID(x.start)
+	x.charges = g.charger.New(x.start, x.req.Cost, x.matches)
+	x.charges.Begin()
+	x.ownTime = g.now().Sub(x.start)
+	return true
+}
+
 // leave ends an exchange, also one that panicked: what was decided is recorded.
 func (g *gate) leave(x *exchange) {
 	if x.decided && !x.recorded {
-		g.conclude(x, http.StatusInternalServerError, rule.Unanswered)
+		x.finish(http.StatusInternalServerError, rule.Unanswered, charge.AsBegun)
 		g.record(x, http.StatusInternalServerError)
 	}
 	x.free()

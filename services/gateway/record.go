@@ -14,7 +14,7 @@ func (g *gate) record(x *exchange, status int) {
 		return
 	}
 	x.recorded = true
-	g.metrics.decisions[x.verdict.outcome].Inc()
+	g.metrics.decisions[x.charges.Verdict.Outcome].Inc()
 	g.metrics.latency.Observe(x.ownTime.Seconds())
 	e := g.event(x, status)
 	x.scratch = appendEvent(x.scratch[:0], &e)
@@ -37,9 +37,9 @@ func (g *gate) event(x *exchange, status int) usage.Event {
 		ID: x.id, TS: x.start,
 		TenantID: x.caller.Tenant, UserID: x.caller.User, ApplicationID: x.caller.Application,
 		Service: x.service.Name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
-		Decision: x.verdict.decision, StatusCode: status, Reason: x.verdict.reason,
-		Cached: x.cachedAs(), Reservation: x.reservation, ReservationState: x.reservationState, Cost: x.cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
-		Charges: g.chargesMade(x), Gateway: g.id,
+		Decision: x.charges.Verdict.Decision, StatusCode: status, Reason: x.charges.Verdict.Reason,
+		Cached: x.cachedAs(), Reservation: x.reservation, ReservationState: x.reservationState, Cost: x.charges.Cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
+		Charges: x.charges.Events(), Gateway: g.id,
 	}
 	if x.caller.Key != nil {
 		e.APIKeyHash = x.caller.Key.Label
@@ -47,46 +47,10 @@ func (g *gate) event(x *exchange, status int) usage.Event {
 	if x.endpoint != nil {
 		e.Endpoint = x.endpoint.Path
 	}
-	if r := x.verdict.decisive; r != nil {
+	if r := x.charges.Verdict.Decisive; r != nil {
 		e.RuleID, e.Algo = r.ID, r.AlgorithmName()
 	}
 	return e
-}
-
-// chargesMade lists the quota counters that were charged, with their totals
-// from the same atomic step. A denied request was charged nothing by enforced
-// rules; each shadow rule charges what it would let pass itself.
-func (g *gate) chargesMade(x *exchange) []usage.Charge {
-	if x.verdict.decision != usage.DecisionDeny {
-		for i := range x.judged {
-			x.addCharge(&x.judged[i])
-		}
-		g.addOwed(x)
-	}
-	for i := range x.shadows {
-		if j := &x.shadows[i]; j.state.Allowed {
-			x.addCharge(j)
-		}
-	}
-	return x.charges
-}
-
-func (x *exchange) addCharge(j *judgement) {
-	if j.shared || !j.rule.Algorithm.Quota() || j.cost == 0 && j.corrected == 0 {
-		return
-	}
-	c := usage.Charge{
-		Counter: j.state.Key, Metric: j.rule.Metric, Amount: j.cost,
-		Consumed: j.state.Consumed, Refunded: j.state.Refunded, Forfeited: j.state.Forfeited,
-		Thresholds: j.rule.Thresholds,
-	}
-	if j.carries {
-		c.Carried = &j.state.Carried
-	}
-	if !j.state.Unlimited {
-		c.Limit = &j.state.Limit
-	}
-	x.charges = append(x.charges, c)
 }
 
 // cachedAs is what the event says of where the response came from, empty for one

@@ -107,7 +107,7 @@ func (s *refunding) open() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- debts.Run(ctx) }()
-	s.debts, s.gate.debts = debts, debts
+	s.debts, s.gate.charger.Journal = debts, debts
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -221,7 +221,7 @@ func TestFailedCallsAreGivenBack(t *testing.T) {
 			if e.Charges[len(e.Charges)-1].Consumed != 1 { // the charge itself, after what was given back
 				t.Errorf("charges %+v", e.Charges)
 			}
-			if got := testutil.ToFloat64(s.gate.metrics.refunds); got != float64(1-c.used) {
+			if got := testutil.ToFloat64(s.gate.metrics.charging.Refunds); got != float64(1-c.used) {
 				t.Errorf("%v calls are counted as refunded", got)
 			}
 			if s.get("/demo/200", acme...); s.used()["r"] != c.used+1 {

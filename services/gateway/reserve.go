@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
@@ -66,24 +67,16 @@ func (g *gate) reserve(x *exchange) bool {
 	x.reservation = w.ID
 	x.endpoint = x.service.Ask(&x.req, &x.caller.Identity, x.method, x.path)
 	x.req.Now, x.req.Cost = x.start, *w.Cost
-	x.cost = x.req.Cost
 	x.matches = g.rules.Match(&x.req, x.matches)
-	x.verdict = verdict{decision: usage.DecisionAllow, outcome: outcomeAllow}
-	if x.denyBy(missesIdentity, http.StatusForbidden, reasonIdentityMissing, outcomeDeny) {
+	x.charges = g.charger.New(x.start, x.req.Cost, x.matches)
+	if !x.charges.Prepare() {
 		return g.denyReservation(x)
 	}
-	x.setAsideMissing()
-	if g.setAsideUnreadable(x); x.verdict.status != 0 {
-		return g.denyReservation(x)
-	}
-	for i := range x.matches {
-		x.counters = append(x.counters, g.counter(&x.matches[i], x.cost))
-	}
-	if slices.ContainsFunc(x.matches, func(m rule.Match) bool { return g.unsettled.holds(m.Rule) }) {
+	if x.charges.Held() {
 		// The store does not know yet how much it has left.
 		return g.notReserved(x, limit.ErrUnavailable)
 	}
-	made, err := g.book.Reserve(context.Background(), x.reservationRecord(w), w.ttl, x.counters, func(m reserve.Made) { g.recordReservation(x, &m) })
+	made, err := g.book.Reserve(context.Background(), x.reservationRecord(w), w.ttl, x.charges.Counters, func(m reserve.Made) { g.recordReservation(x, &m) })
 	switch {
 	case err != nil:
 		return g.notReserved(x, err)
@@ -104,11 +97,11 @@ func (x *exchange) reservationRecord(w *wish) reserve.Record {
 	r := reserve.Record{
 		ID: w.ID, Tenant: x.caller.Tenant, User: x.caller.User, Application: x.caller.Application,
 		Service: x.service.Name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
-		Cost: x.cost, MaxCost: maxReserved(x.service),
+		Cost: x.charges.Cost, MaxCost: maxReserved(x.service),
 	}
 	if x.caller.Key != nil {
 		r.APIKeyHash = x.caller.Key.Label
-		if slices.ContainsFunc(x.matches, func(m rule.Match) bool { return m.Rule.CountsKeys() }) {
+		if slices.ContainsFunc(x.charges.Matches, func(m rule.Match) bool { return m.Rule.CountsKeys() }) {
 			r.APIKey = x.caller.Key.ID
 		}
 	}
@@ -116,8 +109,8 @@ func (x *exchange) reservationRecord(w *wish) reserve.Record {
 	if x.endpoint != nil {
 		r.Endpoint = x.endpoint.Path
 	}
-	for i := range x.matches {
-		m := &x.matches[i]
+	for i := range x.charges.Matches {
+		m := &x.charges.Matches[i]
 		r.Charges = append(r.Charges, reserve.Charge{
 			Rule: m.Rule.ID, Metric: m.Rule.Metric, Own: m.Cost(0) == m.Cost(1), Shadow: m.Rule.Shadow, Thresholds: m.Rule.Thresholds,
 		})
@@ -128,14 +121,15 @@ func (x *exchange) reservationRecord(w *wish) reserve.Record {
 // judgeReservation turns the states of those counters that were asked into the
 // verdict.
 func (x *exchange) judgeReservation(m *reserve.Made) {
-	matches, counters, d := x.matches[:0:0], x.counters[:0:0], m.Decision
+	q := x.charges
+	matches, counters, d := q.Matches[:0:0], q.Counters[:0:0], m.Decision
 	d.States = nil
 	for i, st := range m.Decision.States {
 		if st.Key != "" {
-			matches, counters, d.States = append(matches, x.matches[i]), append(counters, x.counters[i]), append(d.States, st)
+			matches, counters, d.States = append(matches, q.Matches[i]), append(counters, q.Counters[i]), append(d.States, st)
 		}
 	}
-	x.judge(matches, counters, d)
+	q.Judge(matches, counters, d)
 }
 
 // recordReservation writes the event of a reservation that was charged. Its id
@@ -143,7 +137,7 @@ func (x *exchange) judgeReservation(m *reserve.Made) {
 // more tells the same.
 func (g *gate) recordReservation(x *exchange, m *reserve.Made) {
 	x.judgeReservation(m)
-	x.judgeShadows()
+	x.charges.JudgeShadows()
 	x.ownTime = g.now().Sub(x.start)
 	x.reservationState = stateOf(m.Kept())
 	x.decided, x.id, x.start = true, reserve.ChargeID(m.Record), m.ReservedAt()
@@ -153,13 +147,13 @@ func (g *gate) recordReservation(x *exchange, m *reserve.Made) {
 // denyReservation answers what may not be reserved, as a request would be.
 func (g *gate) denyReservation(x *exchange) bool {
 	x.decided, x.id = true, newDecisionID(x.start)
-	x.judgeShadows()
+	x.charges.JudgeShadows()
 	x.ownTime = g.now().Sub(x.start)
 	g.metrics.reservations[reservationDenied].Inc()
 	return g.cut(x)
 }
 
-var lossOfReservations = &loss{reason: reasonStoreUnavailable, detail: "The counters cannot be reached; nothing can be reserved without them."}
+var lossOfReservations = &charge.Loss{Reason: charge.StoreUnavailable, Detail: "The counters cannot be reached; nothing can be reserved without them."}
 
 // notReserved answers why there is no reservation. It needs its counters,
 // whatever onStoreLoss says: nobody could find it again otherwise.
@@ -179,15 +173,15 @@ func (g *gate) notReserved(x *exchange, err error) bool {
 	why := lossOfReservations
 	switch {
 	case errors.Is(err, limit.ErrCounterBroken):
-		why = &loss{reason: reasonCounterBroken, detail: "A counter holds something else; nothing can be reserved."}
+		why = &charge.Loss{Reason: charge.CounterBroken, Detail: "A counter holds something else; nothing can be reserved."}
 	case errors.Is(err, limit.ErrRestoring):
-		why = &loss{reason: reasonRestoring, detail: "The quotas are being restored; nothing can be reserved for some seconds."}
+		why = &charge.Loss{Reason: charge.Restoring, Detail: "The quotas are being restored; nothing can be reserved for some seconds."}
 	}
-	if x.denyBy(grantsNothing, http.StatusForbidden, reasonNotEntitled, outcomeDeny) {
+	if x.charges.DenyUnentitled() {
 		return g.denyReservation(x) // no counter could change that
 	}
 	g.complain.Say(slog.LevelWarn, "a reservation could not be made", "error", err)
-	x.verdict = verdict{decision: usage.DecisionDeny, outcome: outcomeError, status: http.StatusServiceUnavailable, reason: why.reason, loss: why}
+	x.charges.Verdict = charge.Verdict{Decision: usage.DecisionDeny, Outcome: charge.Error, Status: http.StatusServiceUnavailable, Reason: why.Reason, Loss: why}
 	return g.denyReservation(x)
 }
 

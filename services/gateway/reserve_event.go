@@ -6,6 +6,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 // tellReservation writes the event of a reservation's step: its end, or its making
@@ -52,7 +53,7 @@ func reservedCharge(r *reserve.Record, a *reserve.Amount) usage.Charge {
 		if err != nil { // a calendar this build does not know; its counter has the rest of the name
 			return usage.Charge{Counter: a.Key, Metric: a.Metric, Amount: a.Units, Pending: true}
 		}
-		charge := pendingCharge(a.Metric, &c, r.ReservedAt())
+		charge := charge.Pending(a.Metric, &c, r.ReservedAt())
 		charge.Amount = a.Units
 		return charge
 	}

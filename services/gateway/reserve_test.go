@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
@@ -391,7 +392,7 @@ func TestNothingIsReservedWithoutTheStore(t *testing.T) {
 		}
 	}
 	all := r.gates[0].events()
-	if len(all) != 3 || all[1].Reason != reasonRestoring || all[1].StatusCode != 503 || all[1].Decision != usage.DecisionDeny {
+	if len(all) != 3 || all[1].Reason != charge.Restoring || all[1].StatusCode != 503 || all[1].Decision != usage.DecisionDeny {
 		t.Errorf("%+v", all)
 	}
 }

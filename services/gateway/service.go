@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/spool/shipper"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/explain"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
@@ -109,7 +110,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		identifier:   identify.Identifier{Trusted: trusted, Keys: to.keys},
 		admission:    routing.Admission{KeysAge: s.tables.keys.Age, MaxStaleness: cfg.Identity.MaxStaleness},
 		forwardToken: cfg.Identity.JWT.ForwardToken, answers: cfg.Answers,
-		grants: to.grants, routes: to.routes, rules: to.index, store: s.counters.store, shares: s.counters.shares, unsettled: &s.counters.unsettled, cache: httpcache.New(cached),
+		grants: to.grants, routes: to.routes, rules: to.index, charger: charge.Charger{Store: s.counters.store, Shares: s.counters.shares, Unsettled: &s.counters.unsettled}, cache: httpcache.New(cached),
 	}
 	if s.gate.book, err = s.counters.openBook(cfg, deps, s.gate); err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, events.Close(), listener.Close())
 	}
-	s.gate.journal, s.gate.debts = events, debts
+	s.gate.journal, s.gate.charger.Journal = events, debts
 	transport := proxy.NewTransport(s.cfg.Upstream)
 	s.gate.prepare(transport)
 

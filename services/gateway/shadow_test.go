@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 const inShadow = `,"mode":"shadow"`
@@ -23,13 +24,13 @@ func TestShadowRulesAreReportedAndDenyNothing(t *testing.T) {
 		rule     string
 		reason   string
 	}{
-		"would deny":              {[]string{ruleJSON("two", "tenant", "m", twoOnce, inShadow)}, "SHADOW", 200, "two", reasonQuotaExceeded},
+		"would deny":              {[]string{ruleJSON("two", "tenant", "m", twoOnce, inShadow)}, "SHADOW", 200, "two", charge.QuotaExceeded},
 		"would pass":              {[]string{ruleJSON("ten", "tenant", "m", tenOnce, inShadow)}, "ALLOW", 200, "", ""},
-		"grants nothing":          {[]string{ruleJSON("none", "tenant", "m", noQuota, inShadow)}, "SHADOW", 200, "none", reasonNotEntitled},
-		"identity missing":        {[]string{ruleJSON("app", "application", "m", tenOnce, inShadow+`,"onMissing":"deny"`)}, "SHADOW", 200, "app", reasonIdentityMissing},
-		"beside one that passes":  {[]string{ruleJSON("ten", "tenant", "m", tenOnce, ""), ruleJSON("two", "tenant", "m", twoOnce, inShadow)}, "SHADOW", 200, "two", reasonQuotaExceeded},
-		"beside one that denies":  {[]string{ruleJSON("two", "tenant", "m", twoOnce, ""), ruleJSON("one", "user", "m", `{"algorithm":"fixedWindow","limit":1,"window":"1h"}`, inShadow)}, "DENY", 429, "two", reasonQuotaExceeded},
-		"the longest wait speaks": {[]string{ruleJSON("m", "tenant", "m", `{"algorithm":"fixedWindow","limit":2,"window":"1m"}`, inShadow), ruleJSON("h", "tenant", "m", twoOnce, inShadow)}, "SHADOW", 200, "h", reasonQuotaExceeded},
+		"grants nothing":          {[]string{ruleJSON("none", "tenant", "m", noQuota, inShadow)}, "SHADOW", 200, "none", charge.NotEntitled},
+		"identity missing":        {[]string{ruleJSON("app", "application", "m", tenOnce, inShadow+`,"onMissing":"deny"`)}, "SHADOW", 200, "app", charge.IdentityMissing},
+		"beside one that passes":  {[]string{ruleJSON("ten", "tenant", "m", tenOnce, ""), ruleJSON("two", "tenant", "m", twoOnce, inShadow)}, "SHADOW", 200, "two", charge.QuotaExceeded},
+		"beside one that denies":  {[]string{ruleJSON("two", "tenant", "m", twoOnce, ""), ruleJSON("one", "user", "m", `{"algorithm":"fixedWindow","limit":1,"window":"1h"}`, inShadow)}, "DENY", 429, "two", charge.QuotaExceeded},
+		"the longest wait speaks": {[]string{ruleJSON("m", "tenant", "m", `{"algorithm":"fixedWindow","limit":2,"window":"1m"}`, inShadow), ruleJSON("h", "tenant", "m", twoOnce, inShadow)}, "SHADOW", 200, "h", charge.QuotaExceeded},
 	} {
 		s := newStand(t, standOptions{trusted: []string{loopback}})
 		for _, r := range c.rules {
@@ -38,13 +39,13 @@ func TestShadowRulesAreReportedAndDenyNothing(t *testing.T) {
 		s.get("/demo/x", acme...)
 		s.get("/demo/x", acme...)
 		s.events()
-		before := testutil.ToFloat64(s.gate.metrics.decisions[outcomeShadow])
+		before := testutil.ToFloat64(s.gate.metrics.decisions[charge.Shadow])
 		a := s.get("/demo/x", acme...)
 		e := s.event()
 		if a.StatusCode != c.status || e.StatusCode != c.status || e.Decision != c.decision || e.RuleID != c.rule || e.Reason != c.reason {
 			t.Errorf("%s: %d, event %+v", name, a.StatusCode, e)
 		}
-		if shadows := testutil.ToFloat64(s.gate.metrics.decisions[outcomeShadow]) - before; (shadows == 1) != (c.decision == "SHADOW") {
+		if shadows := testutil.ToFloat64(s.gate.metrics.decisions[charge.Shadow]) - before; (shadows == 1) != (c.decision == "SHADOW") {
 			t.Errorf("%s: %v decisions are counted as shadow", name, shadows)
 		}
 		for _, r := range c.rules {

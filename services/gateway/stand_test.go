@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
@@ -111,8 +112,8 @@ func newStand(t testing.TB, o standOptions) *stand {
 		id: "gw-test", now: o.now, log: log, metrics: m, tables: func() error { return nil },
 		identifier: identify.Identifier{Keys: identify.NewKeys(), Tokens: o.tokens},
 		admission:  routing.Admission{KeysAge: func() time.Duration { return 0 }, MaxStaleness: o.identity.MaxStaleness},
-		grants:     newGrantTable(), routes: routing.NewTable(log), rules: s.index, store: o.store, journal: s.spool,
-		shares: share.New(share.Options{Now: o.now}), debts: new(notebook), unsettled: new(unsettled),
+		grants:     newGrantTable(), routes: routing.NewTable(log), rules: s.index, journal: s.spool,
+		charger:      charge.Charger{Store: o.store, Shares: share.New(share.Options{Now: o.now}), Journal: new(notebook), Unsettled: new(charge.Unsettled)},
 		forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}
 	if o.purgesReady == nil {

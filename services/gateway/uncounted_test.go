@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 	"github.com/sluice-platform/sluice/services/gateway/internal/share"
@@ -62,8 +63,8 @@ func lossy(t *testing.T, position membership.Position, o standOptions) (*stand, 
 	o.trusted = []string{loopback}
 	s := newStand(t, o)
 	store, book := s.use(limit.NewModel(s.gate.now)), new(notebook)
-	s.gate.debts = book
-	s.gate.shares = share.New(share.Options{Position: func() membership.Position { return position }, Now: s.gate.now})
+	s.gate.charger.Journal = book
+	s.gate.charger.Shares = share.New(share.Options{Position: func() membership.Position { return position }, Now: s.gate.now})
 	return s, store, book
 }
 
@@ -80,7 +81,7 @@ func TestShareIsOfWhatWasLeft(t *testing.T) {
 	for i := range 5 {
 		a := s.get("/demo/x", acme...)
 		e := s.event()
-		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.StatusCode != want || e.StatusCode != want || a.Header.Get(headerDegraded) != lossOfStore.degraded {
+		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.StatusCode != want || e.StatusCode != want || a.Header.Get(headerDegraded) != charge.LossOfStore.Degraded {
 			t.Fatalf("request %d: %d %v %s", i, a.StatusCode, a.Header, a.body)
 		}
 		if a.Header.Get("RateLimit") == "" {
@@ -95,7 +96,7 @@ func TestShareIsOfWhatWasLeft(t *testing.T) {
 	if book.total() != 3 || book.n != 3 {
 		t.Errorf("owed %v in %d notes, want 3", book.costs, book.n)
 	}
-	if n := testutil.ToFloat64(s.gate.metrics.fallback[policyLocal]); n != 5 {
+	if n := testutil.ToFloat64(s.gate.metrics.charging.Fallback[charge.Local]); n != 5 {
 		t.Errorf("%v decisions by share", n)
 	}
 	store.down = nil
@@ -129,7 +130,7 @@ func TestStrictestPolicyHolds(t *testing.T) {
 		if a.StatusCode != c.status || book.total() != c.owed {
 			t.Errorf("%s: %d, owed %v", name, a.StatusCode, book.costs)
 		}
-		if a.StatusCode != 503 && a.Header.Get(headerDegraded) != lossOfStore.degraded {
+		if a.StatusCode != 503 && a.Header.Get(headerDegraded) != charge.LossOfStore.Degraded {
 			t.Errorf("%s: %v", name, a.Header)
 		}
 	}

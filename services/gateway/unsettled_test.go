@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
@@ -29,7 +30,7 @@ func (s withoutQuotas) Decide(ctx context.Context, counters []limit.Counter) (li
 func TestWhatIsDeniedTakesNoShare(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*stand, *failingStore){
-		"restoring": func(s *stand, f *failingStore) { s.gate.store = withoutQuotas{f.Store} },
+		"restoring": func(s *stand, f *failingStore) { s.gate.charger.Store = withoutQuotas{f.Store} },
 		"broken":    func(_ *stand, f *failingStore) { f.broken = "quota" },
 	} {
 		at := noon
@@ -63,11 +64,11 @@ func TestNothingIsSharedBeforeTheStoreWasReached(t *testing.T) {
 	for _, limits := range []string{tenQuota, tenOnce} {
 		s, store, book := lossy(t, membership.Position{Live: 1}, standOptions{now: func() time.Time { return noon.Add(time.Minute) }})
 		reached := false
-		s.gate.shares = share.New(share.Options{Reached: func() bool { return reached }, Now: s.gate.now})
+		s.gate.charger.Shares = share.New(share.Options{Reached: func() bool { return reached }, Now: s.gate.now})
 		s.putRule(ruleJSON("ten", "tenant", "calls", limits, `,"onStoreLoss":"local"`))
 		store.down = limit.ErrUnavailable
 		a := s.get("/demo/x", acme...)
-		if e := s.event(); a.StatusCode != 503 || e.Reason != reasonStoreUnavailable || a.Header.Get("Retry-After") == "" || book.n != 0 {
+		if e := s.event(); a.StatusCode != 503 || e.Reason != charge.StoreUnavailable || a.Header.Get("Retry-After") == "" || book.n != 0 {
 			t.Errorf("%s: %d, event %+v", limits, a.StatusCode, e)
 		}
 		reached, store.down = true, nil
@@ -89,7 +90,8 @@ func owed(t *testing.T) (*stand, *failingStore, *ledger, *time.Time) {
 	at := noon
 	s, store, _ := lossy(t, membership.Position{Live: 2, Rank: 0}, standOptions{now: func() time.Time { return at }})
 	book := new(ledger)
-	s.gate.unsettled = &unsettled{away: func() bool { return store.down != nil }, journal: book}
+	s.gate.charger.Unsettled = &charge.Unsettled{Away: func() bool { return store.down != nil }}
+	s.gate.charger.Unsettled.Begin(book, false)
 	s.putRule(ruleJSON("ten", "tenant", "calls", tenQuota, `,"onStoreLoss":"local"`))
 	return s, store, book, &at
 }
@@ -136,10 +138,10 @@ func TestDebtsHoldWhatTheyAreOf(t *testing.T) {
 	t.Parallel()
 	s, store, book, _ := owed(t)
 	s.putRule(ruleJSON("pace", "tenant", "paced", `{"algorithm":"fixedWindow","limit":100,"window":"1h"}`, `,"onStoreLoss":"local"`))
-	s.gate.store = withoutQuotas{store.Store}
+	s.gate.charger.Store = withoutQuotas{store.Store}
 	book.mark = 1
 	s.get("/demo/x", acme...)
-	s.gate.store = store
+	s.gate.charger.Store = store
 	s.events()
 	before := store.calls.Load()
 	if a, e := s.get("/demo/x", acme...), s.event(); a.StatusCode != 200 || a.Header.Get(headerDegraded) == "" || len(e.Charges) != 1 || !e.Charges[0].Pending {
@@ -155,7 +157,7 @@ func TestShareIsGivenBackWhereTheStoreDenies(t *testing.T) {
 	t.Parallel()
 	s, _, book, at := owed(t)
 	book.mark = 1
-	s.gate.unsettled.begin(book, true)
+	s.gate.charger.Unsettled.Begin(book, true)
 	s.putRule(ruleJSON("pace", "tenant", "paced", `{"algorithm":"gcra","limit":1,"window":"1s","burst":1}`, ""))
 	passed := 0
 	for range 8 {

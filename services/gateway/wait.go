@@ -2,21 +2,23 @@ package gateway
 
 import (
 	"math"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 // wait is the Retry-After of a denied request in seconds, at least 1: the
 // longest of those that deny. ok is false when waiting does not help.
-func (x *exchange) wait() (seconds int64, ok bool) {
+func wait(judged []charge.Judgement) (seconds int64, ok bool) {
 	seconds = 1
-	for i := range x.judged {
-		switch j := &x.judged[i]; {
-		case j.state.Allowed:
-		case j.state.Never:
+	for i := range judged {
+		switch j := &judged[i]; {
+		case j.State.Allowed:
+		case j.State.Never:
 			return 0, false
-		case j.shared: // its share renews then, but the store may be back before
-			seconds = max(seconds, wholeSeconds(j.state.RetryAfter))
+		case j.Shared: // its share renews then, but the store may be back before
+			seconds = max(seconds, wholeSeconds(j.State.RetryAfter))
 		default:
-			seconds = max(seconds, wholeSeconds(max(j.state.RetryAfter, j.state.Reset)))
+			seconds = max(seconds, wholeSeconds(max(j.State.RetryAfter, j.State.Reset)))
 		}
 	}
 	return seconds, true
@@ -31,7 +33,7 @@ const (
 // retryAfter is the wait with jitter on top: those who are denied until the
 // same instant come back spread behind it, and nobody before it.
 func (g *gate) retryAfter(x *exchange) (seconds int64, ok bool) {
-	seconds, ok = x.wait()
+	seconds, ok = wait(x.charges.Judged)
 	if !ok {
 		return 0, false
 	}

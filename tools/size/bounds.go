@@ -43,8 +43,6 @@ var areas = []area{
 		"libs/reserve/", "services/gateway/reserve", "services/gateway/internal/reservation/",
 	}},
 	{"charging in the gateway, with membership and local shares", 1300, []string{
-		"services/gateway/decide.go", "services/gateway/uncounted.go", "services/gateway/unsettled.go",
-		"services/gateway/restoring.go", "services/gateway/refund.go", "services/gateway/correct.go", "services/gateway/cost.go",
 		"services/gateway/internal/charge/", "services/gateway/internal/membership/", "services/gateway/internal/share/",
 	}},
 	{"the keeper", 1700, []string{"services/keeper/"}},
