@@ -24,17 +24,17 @@ type Cache[V any] struct {
 	l2     *l2                            // nil: none
 	states *otter.Cache[string, *keyState]
 	// barriers are invalidations heard of late: a Redis that failed over may have forgotten them.
-	barriers *otter.Cache[string, heardBarrier]
+	barriers *otter.Cache[string, invalidation]
 	metrics  *familyMetrics
 	source   *breaker.Breaker
 	beat     *breaker.Heartbeat // Run's; its own stalls are not Redis's silence
 	budget   retryBudget
 	slots    chan struct{} // loads without a lock
 
-	seed   maphash.Seed
-	shards [shardCount]shard[V]
-	gen    atomic.Uint64 // of L1: items of earlier generations are void
-	hears  hearing
+	seed         maphash.Seed
+	shards       [shardCount]shard[V]
+	gen          atomic.Uint64 // of L1: items of earlier generations are void
+	subscription subscriptionState
 	// listening is true while invalidations are heard.
 	listening atomic.Bool
 
@@ -48,7 +48,7 @@ type Cache[V any] struct {
 	owned    sync.WaitGroup // flights
 }
 
-type heardBarrier struct {
+type invalidation struct {
 	fence, at int64
 	hard      bool
 	mine      bool // this process issued it
@@ -67,7 +67,7 @@ func New[V any](o Options[V]) (*Cache[V], error) {
 		opts: o, metrics: o.Metrics.family(o.Family), seed: maphash.MakeSeed(), start: o.Now(), realTime: realTime,
 		source: breaker.New(breaker.Options{Errors: o.BreakerFailures, Silence: math.MaxInt64, ProbeEvery: o.BreakerProbe, Now: o.Now}),
 		beat:   breaker.NewHeartbeat(beatEvery, nil),
-		slots:  make(chan struct{}, o.MaxLoadsAway),
+		slots:  make(chan struct{}, o.MaxLoadsRedisDown),
 		budget: retryBudget{ratio: o.RetryRatio, tokens: retryReserve},
 	}
 	c.base, c.stop = context.WithCancel(context.Background())
@@ -112,7 +112,7 @@ func (c *Cache[V]) memories() (err error) {
 	if c.states, err = otter.New(&otter.Options[string, *keyState]{MaximumSize: c.remembered()}); err != nil {
 		return err
 	}
-	c.barriers, err = otter.New(&otter.Options[string, heardBarrier]{MaximumSize: rememberedKeys})
+	c.barriers, err = otter.New(&otter.Options[string, invalidation]{MaximumSize: rememberedKeys})
 	return err
 }
 
@@ -138,7 +138,7 @@ func (c *Cache[V]) fetch(ctx context.Context, key string, load Loader[V]) (Resul
 	if r, ok, err := c.fast(ctx, key, load); ok {
 		return r, err
 	}
-	return c.slow(ctx, key, wish[V]{load: load})
+	return c.slow(ctx, key, request[V]{load: load})
 }
 
 // fast serves what this process may serve without asking anyone; ok is false when it has to ask.
@@ -154,12 +154,12 @@ func (c *Cache[V]) fast(ctx context.Context, key string, load Loader[V]) (r Resu
 		return r, false, nil
 	case it.fresh(now):
 		src = HitL1
-		if left := it.expiry - now; left < it.window && c.draws(it, left) {
+		if left := it.expiry - now; left < it.window && c.refreshesEarly(it, left) {
 			c.refresh(ctx, key, it, load)
 		}
 	case it.revalidating(now):
 		c.refresh(ctx, key, it, load)
-	case now < it.failing && it.standsIn(now):
+	case now < it.failing && it.withinStaleLimits(now):
 	default:
 		return r, false, nil
 	}
@@ -196,8 +196,8 @@ func (c *Cache[V]) serve(it *item[V], src Source, now int64) (Result[V], error) 
 	return it.result(src, now), nil
 }
 
-// draws is XFetch's draw for one reader.
-func (c *Cache[V]) draws(it *item[V], left int64) bool {
+// refreshesEarly is XFetch's draw for one reader.
+func (c *Cache[V]) refreshesEarly(it *item[V], left int64) bool {
 	return xfetch.Early(time.Duration(left), it.delta, c.opts.Beta, 1-c.opts.Random())
 }
 

@@ -87,7 +87,7 @@ func TestRandomRunsHaveNoStaleRead(t *testing.T) {
 	var nodes []*cache.Cache[string]
 	for range processes {
 		o := quick(client(t, addr))
-		o.Prefix, o.Load, o.L1TTL, o.AwayLimit, o.TTL = prefix, ch.load, l1TTL, l1TTL, 200*time.Millisecond
+		o.Prefix, o.Load, o.L1TTL, o.RedisDownLimit, o.TTL = prefix, ch.load, l1TTL, l1TTL, 200*time.Millisecond
 		o.BackoffMin, o.BackoffMax, o.BreakerFailures = time.Millisecond, 2*time.Millisecond, 1e6
 		nodes = append(nodes, listening(t, running(t, o), o))
 	}

@@ -42,15 +42,15 @@
 //
 // # Beside reading
 //
-// [Cache.Peek] looks and loads nothing, [Cache.Near] asks nobody, [Cache.Kept] tells of what is too stale to be served,
-// [Survey] reads what a whole family's values were stored with. [Cache.Refresh] wants something newer than what there
-// is, and a loader may ask [Prior] what its answer will replace. Invalidations that name no key (by prefix, by tag) are
+// [Cache.Peek] looks and loads nothing, [Cache.PeekLocal] asks nobody, [Cache.PeekStale] tells of what is too stale to be served,
+// [Scan] reads what a whole family's values were stored with. [Cache.Refresh] wants something newer than what there
+// is, and a loader may ask [Previous] what its answer will replace. Invalidations that name no key (by prefix, by tag) are
 // the caller's to keep: [Options.Valid] makes values void. Package tools/rehearsal plays a stampede before it comes.
 //
 // # Invariants
 //
 //   - A loser never loads without the lock. Exceptions, by their nature: answers that may not be stored (NoStore,
-//     Private), and Redis away; then a process has one load a key and MaxLoadsAway in all. The lock is a lease: a leader
+//     Private), and Redis down; then a process has one load a key and MaxLoadsRedisDown in all. The lock is a lease: a leader
 //     that cannot reach Redis for a whole Lease may be joined by another, and its value is then refused.
 //   - Failure is not absence: an error reaches all waiters of its run, here and elsewhere, and is never ErrNotFound.
 //     ErrNotFound is a value and is cached; it is not hidden by a stale one.
@@ -59,7 +59,7 @@
 //   - A cleared value, or one that Options.Valid refuses, is never served again, also when the load that was to replace
 //     it fails. A process that has not heard of it follows within the bounds below.
 //   - An invalidated value is served by a process that hears nothing for at most L1TTL after Redis last confirmed it,
-//     AwayLimit while Redis is away. Once it hears again the number of invalidations since is compared, and L1 is void
+//     RedisDownLimit while Redis is down. Once it hears again the number of invalidations since is compared, and L1 is void
 //     where any was missed. An invalidation that a failing Redis forgets is remembered by the processes that heard it.
 //   - An invalidation loads nothing: the next reader does.
 //

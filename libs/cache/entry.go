@@ -77,20 +77,20 @@ func decodeEnvelope(b string) (envelope, error) {
 
 // item is a value in this process. It is immutable. Instants are nanoseconds of the Cache's own clock.
 type item[V any] struct {
-	value    V
-	negative bool
-	fence    int64
-	gen      uint64 // the L1 generation it belongs to; others are void
-	written  int64
-	expiry   int64 // of its freshness: the TTL's end or the invalidation
-	swr, sie int64 // how long past expiry it may be served
-	delta    time.Duration
-	window   int64 // before expiry, in which XFetch may draw
-	recheck  int64 // from then on Redis is asked first
-	away     int64 // from then on it is void even when Redis cannot be asked
-	failing  int64 // until then it stands in for err without another attempt
-	err      error
-	stats    *keyState
+	value      V
+	negative   bool
+	fence      int64
+	gen        uint64 // the L1 generation it belongs to; others are void
+	written    int64
+	expiry     int64 // of its freshness: the TTL's end or the invalidation
+	swr, sie   int64 // how long past expiry it may be served
+	delta      time.Duration
+	window     int64 // before expiry, in which XFetch may draw
+	recheck    int64 // from then on Redis is asked first
+	localUntil int64 // from then on it is void even when Redis cannot be asked
+	failing    int64 // until then it stands in for err without another attempt
+	err        error
+	stats      *keyState
 }
 
 func (it *item[V]) fresh(now int64) bool { return now < it.expiry }
@@ -98,8 +98,8 @@ func (it *item[V]) fresh(now int64) bool { return now < it.expiry }
 // revalidating reports whether it may be served while it is refreshed.
 func (it *item[V]) revalidating(now int64) bool { return now < it.expiry+it.swr }
 
-// standsIn reports whether it may be served in place of a failure.
-func (it *item[V]) standsIn(now int64) bool { return now < it.expiry+max(it.swr, it.sie) }
+// withinStaleLimits reports whether it may be served in place of a failure.
+func (it *item[V]) withinStaleLimits(now int64) bool { return now < it.expiry+max(it.swr, it.sie) }
 
 // nearLimit reports whether a stale one is in the last tenth of the time in which it may be served.
 func (it *item[V]) nearLimit(now int64) bool {

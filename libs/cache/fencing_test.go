@@ -87,14 +87,14 @@ func TestEarlyRefresherCancels(t *testing.T) {
 	}
 }
 
-// Redis away: memory and stale values go on within their limits, loads are one a key and few in all.
+// Redis down: memory and stale values go on within their limits, loads are one a key and few in all.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	var src source
 	c := s.node(func(o *options) {
-		o.Load, o.StaleWhileRevalidate, o.MaxLoadsAway, o.RedisTimeout = src.load, 10*time.Second, 2, 50*time.Millisecond
-		o.AwayLimit = time.Hour
+		o.Load, o.StaleWhileRevalidate, o.MaxLoadsRedisDown, o.RedisTimeout = src.load, 10*time.Second, 2, 50*time.Millisecond
+		o.RedisDownLimit = time.Hour
 	})
 	get(t, c, "k")
 	s.mini.Close()
@@ -127,7 +127,7 @@ func TestRedisAway(t *testing.T) {
 	if err := c.Invalidate(t.Context(), "k"); !errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("invalidate: %v", err)
 	}
-	// Beyond AwayLimit nothing unconfirmed is served.
+	// Beyond RedisDownLimit nothing unconfirmed is served.
 	src.set(func(s *source) { s.err = errors.New("down") })
 	s.offset.Add(int64(2 * time.Hour))
 	if r, err := c.Fetch(t.Context(), "a"); err == nil {

@@ -20,34 +20,36 @@ type flight[V any] struct {
 	out   outcome[V] // after done
 
 	// Guarded by the shard.
-	waiters int
-	paused  bool  // it waits for another process
-	heard   mark  // invalidations heard while it flew
-	looked  mark  // those heard when what it found was read
-	barrier int64 // the fence of the newest
+	waiters       int
+	paused        bool     // it waits for another process
+	invalidations position // invalidations heard while it flew
+	readAt        position // those heard when what it found was read
+	barrier       int64    // the fence of the newest
 }
 
-// mark is a place in the order of what invalidated a key here: messages, and losses of all of L1.
-type mark struct {
+// position is a place in the order of what invalidated a key here: messages, and losses of all of L1.
+type position struct {
 	messages int
 	gen      uint64
 }
 
 // covers reports whether what was read at m is good for one who asked at asked: nothing was invalidated between.
-func (m mark) covers(asked mark) bool { return m.messages >= asked.messages && m.gen >= asked.gen }
+func (m position) covers(asked position) bool {
+	return m.messages >= asked.messages && m.gen >= asked.gen
+}
 
 // outcome is how a flight ended.
 type outcome[V any] struct {
-	it     *item[V] // nil with err, and where everybody loads alone
-	source Source   // of the caller that began it
-	err    error
-	store  bool // it may go to L1
-	led    bool // this process loaded
-	waited bool // another one did
-	alone  bool // private: only the caller that began the flight may have it
-	nobody bool // private of late: everybody loads alone
-	newest bool // it is younger than every invalidation heard
-	at     mark // when it was read
+	it              *item[V] // nil with err, and where everybody loads alone
+	source          Source   // of the caller that began it
+	err             error
+	store           bool     // it may go to L1
+	led             bool     // this process loaded
+	waited          bool     // another one did
+	private         bool     // private: only the caller that began the flight may have it
+	recentlyPrivate bool     // private of late: everybody loads alone
+	newest          bool     // it is younger than every invalidation heard
+	at              position // when it was read
 }
 
 func failed[V any](err error) outcome[V] { return outcome[V]{err: err} }
@@ -61,7 +63,7 @@ type flightKind uint8
 const (
 	reading    flightKind = iota // what there is, else a load
 	refreshing                   // something newer than what there is
-	looking                      // what there is
+	peeking                      // what there is
 	flightKinds
 )
 
@@ -87,39 +89,39 @@ func (c *Cache[V]) shard(key string) *shard[V] {
 type ticket[V any] struct {
 	f     *flight[V]
 	first bool // it began the flight
-	asked mark
+	asked position
 }
 
-// wish is what a caller asks a flight for.
-type wish[V any] struct {
+// request is what a caller asks a flight for.
+type request[V any] struct {
 	kind flightKind
 	load Loader[V]
 	seen int64 // of refreshing
 }
 
 // join puts the caller into the key's flight of its kind.
-func (c *Cache[V]) join(ctx context.Context, key string, w wish[V]) (ticket[V], error) {
+func (c *Cache[V]) join(ctx context.Context, key string, w request[V]) (ticket[V], error) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gen := c.gen.Load()
 	if f := s.flights[w.kind][key]; f != nil {
 		f.waiters++
-		f.heard.gen = gen
-		return ticket[V]{f: f, asked: f.heard}, nil
+		f.invalidations.gen = gen
+		return ticket[V]{f: f, asked: f.invalidations}, nil
 	}
 	if !c.begin() {
 		return ticket[V]{}, ErrClosed
 	}
 	f := newFlight(key, w)
 	f.waiters = 1
-	f.heard.gen = gen
+	f.invalidations.gen = gen
 	s.flights[w.kind][key] = f
-	go c.fly(ctx, f)
-	return ticket[V]{f: f, first: true, asked: f.heard}, nil
+	go c.runFlight(ctx, f)
+	return ticket[V]{f: f, first: true, asked: f.invalidations}, nil
 }
 
-func newFlight[V any](key string, w wish[V]) *flight[V] {
+func newFlight[V any](key string, w request[V]) *flight[V] {
 	return &flight[V]{
 		key: key, kind: w.kind, load: w.load, seen: w.seen, wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
@@ -136,22 +138,22 @@ func (c *Cache[V]) refresh(ctx context.Context, key string, it *item[V], load Lo
 	if s.flights[refreshing][key] != nil || !c.begin() {
 		return
 	}
-	f := newFlight(key, wish[V]{kind: refreshing, load: load, seen: it.fence})
+	f := newFlight(key, request[V]{kind: refreshing, load: load, seen: it.fence})
 	s.flights[refreshing][key] = f
-	go c.fly(ctx, f)
+	go c.runFlight(ctx, f)
 }
 
 // slow is what the caller's flight brings to this caller.
-func (c *Cache[V]) slow(ctx context.Context, key string, w wish[V]) (Result[V], error) {
+func (c *Cache[V]) slow(ctx context.Context, key string, w request[V]) (Result[V], error) {
 	t, err := c.wait(ctx, key, w)
 	if err != nil {
 		return Result[V]{}, err
 	}
-	return c.landed(ctx, t, w.load)
+	return c.resultOf(ctx, t, w.load)
 }
 
 // wait waits for a flight that fulfils the wish.
-func (c *Cache[V]) wait(ctx context.Context, key string, w wish[V]) (ticket[V], error) {
+func (c *Cache[V]) wait(ctx context.Context, key string, w request[V]) (ticket[V], error) {
 	if isNested(ctx, c, key) {
 		return ticket[V]{}, ErrNested
 	}
@@ -177,11 +179,11 @@ func (c *Cache[V]) wait(ctx context.Context, key string, w wish[V]) (ticket[V], 
 	}
 }
 
-// landed is the outcome of a caller's flight for this caller.
-func (c *Cache[V]) landed(ctx context.Context, t ticket[V], load Loader[V]) (Result[V], error) {
+// resultOf is the outcome of a caller's flight for this caller.
+func (c *Cache[V]) resultOf(ctx context.Context, t ticket[V], load Loader[V]) (Result[V], error) {
 	o := t.f.out
 	switch {
-	case o.nobody || o.alone && !t.first:
+	case o.recentlyPrivate || o.private && !t.first:
 		return c.direct(ctx, t.f.key, load)
 	case o.err != nil:
 		c.metrics.errors.Inc()
@@ -192,8 +194,8 @@ func (c *Cache[V]) landed(ctx context.Context, t ticket[V], load Loader[V]) (Res
 	return c.serve(o.it, o.source, c.clock())
 }
 
-// fly runs a flight to its end.
-func (c *Cache[V]) fly(caller context.Context, f *flight[V]) {
+// runFlight runs a flight to its end.
+func (c *Cache[V]) runFlight(caller context.Context, f *flight[V]) {
 	defer c.owned.Done()
 	if c.l2 != nil {
 		f.owner = c.l2.owner()
@@ -202,33 +204,33 @@ func (c *Cache[V]) fly(caller context.Context, f *flight[V]) {
 	defer cancel()
 	defer context.AfterFunc(c.base, cancel)()
 	o := c.resolve(nest(ctx, c, f.key), f)
-	c.land(f, o)
+	c.endFlight(f, o)
 	if o.it != nil && o.source == Stale && o.it.err == nil && f.kind == reading {
 		c.refresh(caller, f.key, o.it, f.load)
 	}
 }
 
-// look marks the instant before Redis or the source is asked: what is invalidated from here on is younger than the
+// markRead marks the instant before Redis or the source is asked: what is invalidated from here on is younger than the
 // answer. It returns L1's generation.
-func (c *Cache[V]) look(f *flight[V]) uint64 {
+func (c *Cache[V]) markRead(f *flight[V]) uint64 {
 	s := c.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.heard.gen = c.gen.Load()
-	f.looked = f.heard
-	return f.looked.gen
+	f.invalidations.gen = c.gen.Load()
+	f.readAt = f.invalidations
+	return f.readAt.gen
 }
 
-// land ends the flight. What was invalidated meanwhile does not go to L1, and not to those who asked after that.
-func (c *Cache[V]) land(f *flight[V], o outcome[V]) {
+// endFlight ends the flight. What was invalidated meanwhile does not go to L1, and not to those who asked after that.
+func (c *Cache[V]) endFlight(f *flight[V], o outcome[V]) {
 	s := c.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.flights[f.kind], f.key)
-	f.heard.gen = c.gen.Load()
-	o.at = f.looked
-	o.newest = o.it != nil && o.it.fence > f.barrier && f.heard.gen == f.looked.gen && f.barrier > 0
-	if o.it != nil && o.store && c.l1 != nil && (o.newest || o.at.covers(f.heard)) {
+	f.invalidations.gen = c.gen.Load()
+	o.at = f.readAt
+	o.newest = o.it != nil && o.it.fence > f.barrier && f.invalidations.gen == f.readAt.gen && f.barrier > 0
+	if o.it != nil && o.store && c.l1 != nil && (o.newest || o.at.covers(f.invalidations)) {
 		c.l1.Set(f.key, o.it)
 	}
 	f.out = o

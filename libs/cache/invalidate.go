@@ -22,7 +22,7 @@ func (c *Cache[V]) Clear(ctx context.Context, key string) error {
 
 func (c *Cache[V]) invalidate(ctx context.Context, key string, hard bool) error {
 	if c.l2 == nil {
-		c.apply(key, heardBarrier{hard: hard})
+		c.apply(key, invalidation{hard: hard})
 		return nil
 	}
 	// The barrier outlives every run that may be loading and every value that it makes stale.
@@ -30,15 +30,15 @@ func (c *Cache[V]) invalidate(ctx context.Context, key string, hard bool) error 
 	fence, err := c.l2.invalidate(ctx, key, hard, ttl)
 	if err != nil {
 		// At least this process does not go on with it.
-		c.apply(key, heardBarrier{hard: hard})
+		c.apply(key, invalidation{hard: hard})
 		return fmt.Errorf("invalidate: %w", errors.Join(ErrUnavailable, err))
 	}
-	c.apply(key, heardBarrier{fence: fence, hard: hard, mine: true})
+	c.apply(key, invalidation{fence: fence, hard: hard, mine: true})
 	return nil
 }
 
 // apply forgets what this process holds that is older than the invalidation; fence 0 is younger than everything.
-func (c *Cache[V]) apply(key string, b heardBarrier) {
+func (c *Cache[V]) apply(key string, b invalidation) {
 	now, fence, hard := c.clock(), b.fence, b.hard
 	if fence > 0 {
 		b.at = now
@@ -52,7 +52,7 @@ func (c *Cache[V]) apply(key string, b heardBarrier) {
 	defer s.mu.Unlock()
 	for _, flights := range s.flights {
 		if f := flights[key]; f != nil {
-			f.heard.messages++
+			f.invalidations.messages++
 			f.barrier = max(f.barrier, fence)
 		}
 	}

@@ -19,7 +19,7 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 		failures = a.failure.count
 	}
 	for try := 1; ; try++ {
-		c.look(f)
+		c.markRead(f)
 		v, took, err := c.load(ctx, f, it)
 		if err != nil && (!errors.Is(err, ErrNotFound) || c.opts.NegativeTTL < 0) {
 			return c.endFailed(ctx, f, fence.Load(), failures, it, err), false
@@ -38,13 +38,13 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 		case writeErr != nil:
 			// Redis left while we loaded: the value is good for this process, in its own order.
 			e.fence = 0
-			return c.ledTo(f, &e, v.Value, asked, standInTime), false
+			return c.ledTo(f, &e, v.Value, asked, staleServeTime), false
 		case status == writeStored:
 			return c.ledTo(f, &e, v.Value, asked, c.opts.L1TTL), false
 		case status == writeLost:
 			c.metrics.lost.Inc()
 			e.fence = 0
-			return c.ledTo(f, &e, v.Value, asked, standInTime), true
+			return c.ledTo(f, &e, v.Value, asked, staleServeTime), true
 		}
 		// Invalidated while it loaded: what it read may be older than the change. The lock stays, so there is
 		// still one load.
@@ -66,11 +66,11 @@ func (c *Cache[V]) lead(ctx context.Context, f *flight[V], a *answer, it *item[V
 const maxTries = 4
 
 // load asks the source; prior is what its answer will replace, nil where there is nothing.
-func (c *Cache[V]) load(ctx context.Context, f *flight[V], prior *item[V]) (Loaded[V], time.Duration, error) {
+func (c *Cache[V]) load(ctx context.Context, f *flight[V], previous *item[V]) (Loaded[V], time.Duration, error) {
 	if f.load == nil {
 		return Loaded[V]{}, 0, errNoLoader
 	}
-	return c.call(withPrior(ctx, prior), f.key, f.load, true)
+	return c.call(withPrevious(ctx, previous), f.key, f.load, true)
 }
 
 // delta is the new moving average of load times: on from the value's, which all processes share.
@@ -132,13 +132,13 @@ func (c *Cache[V]) endFailed(ctx context.Context, f *flight[V], fence int64, bef
 		r.count, delay = c.state(f.key).failed(err, c.clock(), before)
 		ttl += delay
 	}
-	// When Redis is away the lease ends the lock.
+	// When Redis is down the lease ends the lock.
 	_ = c.l2.fail(ctx, f.key, f.owner, r, ttl)
 	var o outcome[V]
 	if answered {
 		o = failed[V](err)
 	} else {
-		o = c.instead(f, it, err)
+		o = c.staleOrError(f, it, err)
 	}
 	o.led = true
 	return o
@@ -152,13 +152,13 @@ func (c *Cache[V]) endUnstored(ctx context.Context, f *flight[V], fence int64, v
 	}
 	_ = c.l2.fail(ctx, f.key, f.owner, r, c.opts.UncacheableTTL)
 	o := c.unstored(f, v.Value)
-	o.led, o.alone = true, v.Private
+	o.led, o.private = true, v.Private
 	return o
 }
 
 func (c *Cache[V]) unstored(f *flight[V], v V) outcome[V] {
 	now := c.clock()
-	return outcome[V]{it: &item[V]{value: v, gen: f.looked.gen, written: now, expiry: now, stats: c.state(f.key)}, source: Miss}
+	return outcome[V]{it: &item[V]{value: v, gen: f.readAt.gen, written: now, expiry: now, stats: c.state(f.key)}, source: Miss}
 }
 
 // errorText is what other processes learn of an error.

@@ -67,7 +67,7 @@ const silences = 3
 const failureMemory = time.Minute
 
 // l2 is the fleet's part: values, locks and barriers in Redis. All of a key's records share its hash tag. It is safe for
-// concurrent use. Its breaker answers errAway at once while Redis is away.
+// concurrent use. Its breaker answers errRedisDown at once while Redis is down.
 type l2 struct {
 	client  redis.UniversalClient
 	prefix  string // of keys, with the family
@@ -255,15 +255,15 @@ func (s *l2) epoch(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// errAway wraps every reason why Redis could not be asked.
-var errAway = errors.New("redis is away")
+// errRedisDown wraps every reason why Redis could not be asked.
+var errRedisDown = errors.New("redis is down")
 
 // call makes one bounded call through the breaker. What Redis answered as an error (NOSCRIPT is handled below, so: a
 // misconfiguration) is away to the caller, but a sign of life to the breaker.
 func (s *l2) call(ctx context.Context, do func(context.Context) error) error {
 	ok, probe := s.breaker.Allow()
 	if !ok && !probe {
-		return errAway
+		return errRedisDown
 	}
 	// A caller's cancellation must not look like Redis's silence, nor break a connection in mid-reply.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
@@ -280,7 +280,7 @@ func (s *l2) call(ctx context.Context, do func(context.Context) error) error {
 		s.breaker.Failed(began, errors.Is(err, context.DeadlineExceeded) || isTimeout(err))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errAway, err)
+		return fmt.Errorf("%w: %w", errRedisDown, err)
 	}
 	return nil
 }

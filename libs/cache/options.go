@@ -54,8 +54,8 @@ type Options[V any] struct {
 	// L1TTL is how long they are used without asking Redis: the bound on stale reads of a process that hears no
 	// invalidations while it reaches Redis; default 5 s.
 	L1TTL time.Duration
-	// AwayLimit is the same while Redis is away; default 30 s.
-	AwayLimit time.Duration
+	// RedisDownLimit is the same while Redis is down; default 30 s.
+	RedisDownLimit time.Duration
 
 	// LoadTimeout bounds one call of the loader; default 30 s.
 	LoadTimeout time.Duration
@@ -67,8 +67,8 @@ type Options[V any] struct {
 	PollMin, PollMax time.Duration
 	// RedisTimeout bounds one call of Redis; default 100 ms.
 	RedisTimeout time.Duration
-	// MaxLoadsAway caps the loads of this process, all keys together, while there is no lock to be had; default 8.
-	MaxLoadsAway int
+	// MaxLoadsRedisDown caps the loads of this process, all keys together, while there is no lock to be had; default 8.
+	MaxLoadsRedisDown int
 
 	// Retries of a failed load, within the run and the retry budget; default 1, negative is none.
 	Retries int
@@ -152,7 +152,7 @@ func (o *Options[V]) loadDefaults() {
 		o.IsFailure = func(error) bool { return true }
 	}
 	o.L1Size = or(o.L1Size, 500)
-	o.MaxLoadsAway = or(o.MaxLoadsAway, 8)
+	o.MaxLoadsRedisDown = or(o.MaxLoadsRedisDown, 8)
 	o.Retries = max(0, or(o.Retries, 1))
 	o.RetryRatio = or(o.RetryRatio, 0.1)
 	o.BreakerFailures = or(o.BreakerFailures, 10)
@@ -163,7 +163,7 @@ func (o *Options[V]) timeDefaults() {
 	o.NegativeTTL = or(o.NegativeTTL, max(o.TTL/10, time.Millisecond))
 	o.UncacheableTTL = or(o.UncacheableTTL, 10*time.Second)
 	o.L1TTL = or(o.L1TTL, 5*time.Second)
-	o.AwayLimit = or(o.AwayLimit, 30*time.Second)
+	o.RedisDownLimit = or(o.RedisDownLimit, 30*time.Second)
 	o.LoadTimeout = or(o.LoadTimeout, 30*time.Second)
 	o.WaitTimeout = or(o.WaitTimeout, 2*o.LoadTimeout)
 	o.Lease = or(o.Lease, 3*time.Second)

@@ -169,7 +169,7 @@ func through(t testing.TB, w *wire, prefix string, l *ledger) *cache.Cache[strin
 	rdb := redis.NewUniversalClient(o)
 	t.Cleanup(func() { _ = rdb.Close() })
 	q := quick(rdb)
-	q.Prefix, q.Load, q.TTL, q.L1TTL, q.AwayLimit, q.RedisTimeout = prefix, l.load, time.Hour, awayLimit, awayLimit, time.Second
+	q.Prefix, q.Load, q.TTL, q.L1TTL, q.RedisDownLimit, q.RedisTimeout = prefix, l.load, time.Hour, awayLimit, awayLimit, time.Second
 	return listening(t, running(t, q), q)
 }
 
@@ -217,7 +217,7 @@ func TestReconnectComparesEpochs(t *testing.T) {
 	var l ledger
 	node := func(rdb redis.UniversalClient) *cache.Cache[string] {
 		q := quick(rdb)
-		q.Prefix, q.Load, q.TTL, q.L1TTL, q.AwayLimit = prefix, l.load, time.Hour, time.Hour, time.Hour
+		q.Prefix, q.Load, q.TTL, q.L1TTL, q.RedisDownLimit = prefix, l.load, time.Hour, time.Hour, time.Hour
 		return listening(t, running(t, q), q)
 	}
 	a, b := node(client(t, addr)), node(client(t, far.addr()))

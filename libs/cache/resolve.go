@@ -10,8 +10,8 @@ import (
 
 // resolve finds the value for a flight: in Redis; from the run that holds the lock; by a run of its own.
 func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
-	if f.kind == looking {
-		return c.lookOnly(ctx, f)
+	if f.kind == peeking {
+		return c.peekRemote(ctx, f)
 	}
 	if c.l2 == nil {
 		return c.unlocked(ctx, f)
@@ -20,11 +20,11 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
 	take, seen, want := f.kind == refreshing, f.seen, int64(0)
 	began := time.Now() // of what Redis has not answered
 	for polls := 0; ; polls++ {
-		c.look(f)
+		c.markRead(f)
 		asked := c.clock()
 		a, err := c.l2.get(ctx, f.key, f.owner, take, seen, want)
 		if err != nil {
-			if o, ok := c.away(ctx, f, err, began); ok {
+			if o, ok := c.redisDown(ctx, f, err, began); ok {
 				return o
 			}
 			continue
@@ -61,7 +61,7 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
 			}
 			take = true
 			if err := c.pause(ctx, f, polls, a.lockFor); err != nil {
-				return c.instead(f, it.plain(), err)
+				return c.staleOrError(f, it.plain(), err)
 			}
 		default:
 			take = true
@@ -69,13 +69,13 @@ func (c *Cache[V]) resolve(ctx context.Context, f *flight[V]) outcome[V] {
 	}
 }
 
-// looked is an item and when it was looked at.
-type looked[V any] struct {
+// stored is an item and when it was looked at.
+type stored[V any] struct {
 	item[V]
 	now int64
 }
 
-func (l *looked[V]) plain() *item[V] {
+func (l *stored[V]) plain() *item[V] {
 	if l == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (c *Cache[V]) found(it *item[V], now int64, waited bool) outcome[V] {
 //
 // Redis answered some time after it was asked. All that follows counts from asked, so that the answer's way back makes
 // nothing younger.
-func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *looked[V] {
+func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *stored[V] {
 	if a.value == "" {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *looked[V] {
 		return nil
 	}
 	age := max(0, e.physical-a.left)
-	it := &looked[V]{item: c.item(f, &e, asked-int64(age), asked), now: c.clock()}
+	it := &stored[V]{item: c.item(f, &e, asked-int64(age), asked), now: c.clock()}
 	if !e.negative {
 		if it.value, err = c.opts.Codec.Decode(e.payload); err != nil {
 			return nil
@@ -134,9 +134,9 @@ func (c *Cache[V]) decode(f *flight[V], a *answer, asked int64) *looked[V] {
 // item is e in this process, without its value; now is when Redis was asked.
 func (c *Cache[V]) item(f *flight[V], e *envelope, written, now int64) item[V] {
 	it := item[V]{
-		negative: e.negative, fence: e.fence, gen: f.looked.gen, written: written, expiry: written + int64(e.logical),
+		negative: e.negative, fence: e.fence, gen: f.readAt.gen, written: written, expiry: written + int64(e.logical),
 		swr: int64(e.swr), sie: int64(e.sie), delta: e.delta, stats: c.state(f.key),
-		recheck: now + int64(c.opts.L1TTL), away: now + int64(c.opts.AwayLimit),
+		recheck: now + int64(c.opts.L1TTL), localUntil: now + int64(c.opts.RedisDownLimit),
 	}
 	if c.opts.Beta > 0 {
 		it.window = int64(float64(e.delta) * c.opts.Beta * xfetch.MaxDraw)
@@ -155,24 +155,24 @@ func (c *Cache[V]) remoteFailure(f *flight[V], it *item[V], r failure, waited bo
 	case !waited:
 		err = fmt.Errorf("%w: %w", ErrBackingOff, err)
 	}
-	o := c.instead(f, it, err)
+	o := c.staleOrError(f, it, err)
 	o.waited = waited
 	return o
 }
 
-// standInTime is how long a stale value is served without another look at what it stands in for.
-const standInTime = 250 * time.Millisecond
+// staleServeTime is how long a stale value is served without another look at what it stands in for.
+const staleServeTime = 250 * time.Millisecond
 
-// instead is what is served when there is no load to be had: the stale value within its limits, the fallback, the error.
-func (c *Cache[V]) instead(f *flight[V], it *item[V], err error) outcome[V] {
+// staleOrError is what is served when there is no load to be had: the stale value within its limits, the fallback, the error.
+func (c *Cache[V]) staleOrError(f *flight[V], it *item[V], err error) outcome[V] {
 	now := c.clock()
-	if it == nil && c.usableAway(f, now) {
+	if it == nil && c.usableRedisDown(f, now) {
 		it = c.peek(f.key)
 	}
-	if it != nil && !it.negative && it.standsIn(now) && c.notCleared(f.key, it) {
+	if it != nil && !it.negative && it.withinStaleLimits(now) && c.notCleared(f.key, it) {
 		marked, src := *it, HitL2
-		marked.gen, marked.failing = f.looked.gen, now+int64(standInTime)
-		marked.recheck = max(it.recheck, min(marked.failing, it.away))
+		marked.gen, marked.failing = f.readAt.gen, now+int64(staleServeTime)
+		marked.recheck = max(it.recheck, min(marked.failing, it.localUntil))
 		if !it.fresh(now) {
 			marked.err, src = err, Stale
 		}
@@ -180,7 +180,7 @@ func (c *Cache[V]) instead(f *flight[V], it *item[V], err error) outcome[V] {
 	}
 	if c.opts.Fallback != nil {
 		if v, ok := c.opts.Fallback(f.key); ok {
-			return outcome[V]{it: &item[V]{value: v, gen: f.looked.gen, written: now, expiry: now, err: err, stats: c.state(f.key)}, source: Fallback}
+			return outcome[V]{it: &item[V]{value: v, gen: f.readAt.gen, written: now, expiry: now, err: err, stats: c.state(f.key)}, source: Fallback}
 		}
 	}
 	return failed[V](err)
@@ -192,9 +192,9 @@ func (c *Cache[V]) notCleared(key string, it *item[V]) bool {
 	return c.valid(key, it) && !(ok && b.hard && b.fence >= it.fence)
 }
 
-// usableAway reports whether L1 may stand in although Redis has not confirmed it: only while Redis is away. When Redis
+// usableRedisDown reports whether L1 may stand in although Redis has not confirmed it: only while Redis is down. When Redis
 // answers and holds nothing, what L1 holds may be cleared.
-func (c *Cache[V]) usableAway(f *flight[V], now int64) bool {
+func (c *Cache[V]) usableRedisDown(f *flight[V], now int64) bool {
 	it := c.peek(f.key)
-	return it != nil && now < it.away && (c.l2 == nil || !c.l2.breaker.Closed())
+	return it != nil && now < it.localUntil && (c.l2 == nil || !c.l2.breaker.Closed())
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/sluice-platform/sluice/libs/backoff"
 )
 
-// hearing is what the listener knows of the epoch. It belongs to Run.
-type hearing struct {
-	known bool
-	base  int64 // the epoch when the subscription began
-	heard int64 // invalidations since
+// subscriptionState is what the listener knows of the epoch. It belongs to Run.
+type subscriptionState struct {
+	known    bool
+	base     int64 // the epoch when the subscription began
+	received int64 // invalidations since
 }
 
 // pingEvery finds a connection that is cut without a word within twice its time.
@@ -93,16 +93,16 @@ func (c *Cache[V]) subscribed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read epoch: %w", err)
 	}
-	h := &c.hears
+	h := &c.subscription
 	if h.known {
-		if err := c.reissue(ctx, epoch < h.base+h.heard); err != nil {
+		if err := c.reissue(ctx, epoch < h.base+h.received); err != nil {
 			return err
 		}
 	}
-	if !h.known || epoch != h.base+h.heard {
+	if !h.known || epoch != h.base+h.received {
 		c.forget()
 	}
-	*h = hearing{known: true, base: epoch}
+	*h = subscriptionState{known: true, base: epoch}
 	c.listening.Store(true)
 	return nil
 }
@@ -120,13 +120,13 @@ func (c *Cache[V]) hear(message string) {
 	case 'w':
 		c.wake(key)
 	case 's':
-		c.hears.heard++
+		c.subscription.received++
 		c.metrics.soft.Inc()
-		c.apply(key, heardBarrier{fence: fence, back: true})
+		c.apply(key, invalidation{fence: fence, back: true})
 	case 'h':
-		c.hears.heard++
+		c.subscription.received++
 		c.metrics.hard.Inc()
-		c.apply(key, heardBarrier{fence: fence, hard: true, back: true})
+		c.apply(key, invalidation{fence: fence, hard: true, back: true})
 	}
 }
 

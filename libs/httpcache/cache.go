@@ -23,8 +23,8 @@ type Options struct {
 	MemoryBytes int
 	// LoadTimeout bounds one load, body included; RedisTimeout one call of Redis.
 	LoadTimeout, RedisTimeout time.Duration
-	// MaxLoadsAway caps the concurrent loads of a family while Redis is away.
-	MaxLoadsAway int
+	// MaxLoadsRedisDown caps the concurrent loads of a family while Redis is down.
+	MaxLoadsRedisDown int
 	// MaxFresh and MaxStale cap what responses and policies say; 0 is no cap.
 	MaxFresh, MaxStale time.Duration
 
@@ -156,7 +156,7 @@ func FamilyOptions[V any](o Options) cache.Options[V] {
 		Jitter: -1,
 		// A 404 is a response like others.
 		NegativeTTL: -1,
-		LoadTimeout: o.LoadTimeout, RedisTimeout: o.RedisTimeout, MaxLoadsAway: o.MaxLoadsAway,
+		LoadTimeout: o.LoadTimeout, RedisTimeout: o.RedisTimeout, MaxLoadsRedisDown: o.MaxLoadsRedisDown,
 		// No request is sent to an origin twice. A URL that always fails must not keep other URLs of its origin from
 		// being loaded: failures hold back their own key only.
 		Retries: -1, BreakerFailures: math.MaxInt32, BackoffMax: 10 * time.Second,

@@ -46,7 +46,7 @@ func (u *headUpdate) apply(ctx context.Context) (r cache.Result[*storedResponse]
 	family, key := u.lookup.family, u.lookup.key
 	was, ok := u.lookup.selectVariant(key, func(at string) (cache.Result[*storedResponse], bool) {
 		key = at
-		return family.Kept(ctx, at)
+		return family.PeekStale(ctx, at)
 	})
 	if !ok || u.response.StatusCode != http.StatusOK || was.Value.status != http.StatusOK || !hasValidator(u.response.Header) {
 		return r, false
@@ -57,7 +57,7 @@ func (u *headUpdate) apply(ctx context.Context) (r cache.Result[*storedResponse]
 		return r, false
 	}
 	r, err := family.Refresh(ctx, key, func(ctx context.Context, key string) (cache.Loaded[*storedResponse], error) {
-		if previous, ok := cache.Prior[*storedResponse](ctx); ok && previous.incarnation == was.Value.incarnation {
+		if previous, ok := cache.Previous[*storedResponse](ctx); ok && previous.incarnation == was.Value.incarnation {
 			if now, fits := u.confirm(previous); fits {
 				return now, nil
 			}

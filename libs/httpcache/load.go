@@ -68,7 +68,7 @@ func (l *originLoad) offer(res *http.Response) {
 // load is the cache.Loader.
 func (l *originLoad) load(ctx context.Context, _ string) (cache.Loaded[*storedResponse], error) {
 	since := l.lookup.cache.purges.Newest()
-	previous, ok := cache.Prior[*storedResponse](ctx)
+	previous, ok := cache.Previous[*storedResponse](ctx)
 	// A purge that came after previous was read counts: since is at or behind it.
 	ok = ok && l.valid(previous)
 	var incarnation string

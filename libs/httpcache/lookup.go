@@ -150,16 +150,16 @@ func (l *Lookup) otherPartition() (r cache.Result[*storedResponse], ok bool) {
 	if l.target.Policy.Shared || l.directives.noCache {
 		return r, false
 	}
-	if _, own := l.selectVariant(l.key, l.family.Near); own {
+	if _, own := l.selectVariant(l.key, l.family.PeekLocal); own {
 		return r, false
 	}
-	r, ok = l.selectVariant(l.resource.key(!l.authorized), l.family.Near)
+	r, ok = l.selectVariant(l.resource.key(!l.authorized), l.family.PeekLocal)
 	return r, ok && l.directives.allow(&r) && shareable(cacheControl(r.Value.header))
 }
 
 // retained is the response that would be selected for the request, however stale.
 func (l *Lookup) retained(ctx context.Context) (r cache.Result[*storedResponse], ok bool) {
-	return l.selectVariant(l.key, func(key string) (cache.Result[*storedResponse], bool) { return l.family.Kept(ctx, key) })
+	return l.selectVariant(l.key, func(key string) (cache.Result[*storedResponse], bool) { return l.family.PeekStale(ctx, key) })
 }
 
 // withoutLoad is a response that will do although nothing fresh of the request's own is stored: one that may be shared,

@@ -34,7 +34,7 @@ func DefaultCacheConfig() CacheConfig {
 // time.
 func (c *CacheConfig) HTTPOptions() httpcache.Options {
 	return httpcache.Options{
-		Prefix: c.KeyPrefix, MemoryBytes: c.MemoryBytes, LoadTimeout: c.LoadTimeout, RedisTimeout: c.RedisTimeout, MaxLoadsAway: c.MaxLoadsAway,
+		Prefix: c.KeyPrefix, MemoryBytes: c.MemoryBytes, LoadTimeout: c.LoadTimeout, RedisTimeout: c.RedisTimeout, MaxLoadsRedisDown: c.MaxLoadsAway,
 		MaxFresh: catalog.MaxFresh, MaxStale: catalog.MaxStale,
 		Identity:    []string{identify.HeaderTenant, identify.HeaderUser, identify.HeaderApplication},
 		Credentials: []string{identify.HeaderAuthorization, identify.HeaderAPIKey},

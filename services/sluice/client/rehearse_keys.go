@@ -82,7 +82,7 @@ func (s *stand) survey(ctx context.Context, service string) ([]storedURL, error)
 	client := redis.NewUniversalClient(&o)
 	defer client.Close()
 	var all []storedURL
-	err := cache.Survey(ctx, client, s.prefix, httpcache.FamilyName(service), surveyed, func(v cache.Stored) {
+	err := cache.Scan(ctx, client, s.prefix, httpcache.FamilyName(service), surveyed, func(v cache.Stored) {
 		host, path, query, ok := httpcache.ParseKey(v.Key)
 		if ok {
 			all = append(all, storedURL{host, path, query, v})

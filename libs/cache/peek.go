@@ -12,7 +12,7 @@ func (c *Cache[V]) Peek(ctx context.Context, key string) (r Result[V], ok bool) 
 		return r, false
 	case it.fresh(now):
 		r, _ = c.serve(it, src, now)
-	case it.revalidating(now), now < it.failing && it.standsIn(now):
+	case it.revalidating(now), now < it.failing && it.withinStaleLimits(now):
 		r, _ = c.serve(it, Stale, now)
 	default:
 		return r, false
@@ -20,8 +20,8 @@ func (c *Cache[V]) Peek(ctx context.Context, key string) (r Result[V], ok bool) 
 	return r, true
 }
 
-// Near is the fresh value that this process holds and may serve without asking Redis.
-func (c *Cache[V]) Near(key string) (r Result[V], ok bool) {
+// PeekLocal is the fresh value that this process holds and may serve without asking Redis.
+func (c *Cache[V]) PeekLocal(key string) (r Result[V], ok bool) {
 	now := c.clock()
 	it := c.peek(key)
 	if it == nil || it.negative || now >= it.recheck || !it.fresh(now) {
@@ -31,9 +31,9 @@ func (c *Cache[V]) Near(key string) (r Result[V], ok bool) {
 	return r, true
 }
 
-// Kept is what is stored under key, however stale, for those who can tell whether it still holds, or whose reader has
+// PeekStale is what is stored under key, however stale, for those who can tell whether it still holds, or whose reader has
 // said that anything will do. It waits for Redis at most. ok is false where there is nothing, or nothing that may be used again.
-func (c *Cache[V]) Kept(ctx context.Context, key string) (r Result[V], ok bool) {
+func (c *Cache[V]) PeekStale(ctx context.Context, key string) (r Result[V], ok bool) {
 	it, src := c.present(ctx, key)
 	if it == nil || it.negative {
 		return r, false
@@ -48,7 +48,7 @@ func (c *Cache[V]) Kept(ctx context.Context, key string) (r Result[V], ok bool) 
 // Refresh returns a value that was loaded after this call began, or by a load that was under way then. Calls that ask
 // for one at the same time share the load, in the whole fleet. While loads fail it returns what may stand in, with Err.
 func (c *Cache[V]) Refresh(ctx context.Context, key string, load Loader[V]) (Result[V], error) {
-	w := wish[V]{kind: refreshing, load: load}
+	w := request[V]{kind: refreshing, load: load}
 	if it, _ := c.present(ctx, key); it != nil {
 		w.seen = it.fence
 	}
@@ -60,23 +60,23 @@ func (c *Cache[V]) present(ctx context.Context, key string) (*item[V], Source) {
 	if it := c.peek(key); it != nil && c.clock() < it.recheck {
 		return it, HitL1
 	}
-	t, err := c.wait(ctx, key, wish[V]{kind: looking})
+	t, err := c.wait(ctx, key, request[V]{kind: peeking})
 	if err != nil {
 		return nil, 0
 	}
 	return t.f.out.it, t.f.out.source
 }
 
-// lookOnly resolves a flight that loads nothing.
-func (c *Cache[V]) lookOnly(ctx context.Context, f *flight[V]) outcome[V] {
-	c.look(f)
+// peekRemote resolves a flight that loads nothing.
+func (c *Cache[V]) peekRemote(ctx context.Context, f *flight[V]) outcome[V] {
+	c.markRead(f)
 	if c.l2 == nil {
 		return outcome[V]{it: c.peek(f.key), source: HitL1}
 	}
 	asked := c.clock()
 	a, err := c.l2.get(ctx, f.key, f.owner, false, 0, 0)
 	if err != nil {
-		return outcome[V]{it: c.peekAway(f), source: HitL1}
+		return outcome[V]{it: c.peekRedisDown(f), source: HitL1}
 	}
 	it := c.decode(f, &a, asked)
 	if it == nil {
@@ -85,12 +85,12 @@ func (c *Cache[V]) lookOnly(ctx context.Context, f *flight[V]) outcome[V] {
 	return outcome[V]{it: &it.item, source: HitL2, store: it.fresh(it.now) || it.revalidating(it.now)}
 }
 
-type priorKey[V any] struct{}
+type previousKey[V any] struct{}
 
-// Prior is the value that a loader's answer will replace, fresh or not, for loaders that ask the source whether it has
+// Previous is the value that a loader's answer will replace, fresh or not, for loaders that ask the source whether it has
 // changed; ok is false where there is none, or none that may be used again. ctx is the loader's.
-func Prior[V any](ctx context.Context) (v V, ok bool) {
-	p, ok := ctx.Value(priorKey[V]{}).(*item[V])
+func Previous[V any](ctx context.Context) (v V, ok bool) {
+	p, ok := ctx.Value(previousKey[V]{}).(*item[V])
 	if !ok {
 		return v, false
 	}
@@ -98,9 +98,9 @@ func Prior[V any](ctx context.Context) (v V, ok bool) {
 }
 
 // withPrior hands it to the loader.
-func withPrior[V any](ctx context.Context, it *item[V]) context.Context {
+func withPrevious[V any](ctx context.Context, it *item[V]) context.Context {
 	if it == nil || it.negative {
 		return ctx
 	}
-	return context.WithValue(ctx, priorKey[V]{}, it)
+	return context.WithValue(ctx, previousKey[V]{}, it)
 }

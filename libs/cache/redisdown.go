@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// away resolves a flight that Redis did not answer, since began: what L1 holds goes on within AwayLimit and the stale
-// limits; else, once it is sure that Redis is away and not one call lost, this process loads for itself. ok is false
+// redisDown resolves a flight that Redis did not answer, since began: what L1 holds goes on within RedisDownLimit and the stale
+// limits; else, once it is sure that Redis is down and not one call lost, this process loads for itself. ok is false
 // when the flight should ask again.
-func (c *Cache[V]) away(ctx context.Context, f *flight[V], err error, began time.Time) (o outcome[V], ok bool) {
+func (c *Cache[V]) redisDown(ctx context.Context, f *flight[V], err error, began time.Time) (o outcome[V], ok bool) {
 	now := c.clock()
-	if it := c.peek(f.key); it != nil && now < it.away {
+	if it := c.peek(f.key); it != nil && now < it.localUntil {
 		kept := *it
-		kept.recheck = min(now+int64(standInTime), it.away)
+		kept.recheck = min(now+int64(staleServeTime), it.localUntil)
 		switch {
 		case it.fresh(now):
 			return outcome[V]{it: &kept, source: HitL1, store: true}, true
@@ -25,7 +25,7 @@ func (c *Cache[V]) away(ctx context.Context, f *flight[V], err error, began time
 		c.l2.breaker.Waiting(began)
 		if c.l2.breaker.Closed() {
 			if err := c.pause(ctx, f, 0, 0); err != nil {
-				return c.instead(f, nil, err), true
+				return c.staleOrError(f, nil, err), true
 			}
 			return o, false
 		}
@@ -42,10 +42,10 @@ type unlockedRun[V any] struct {
 	gen  uint64
 }
 
-// unlocked loads without the fleet: Redis is away or not used at all.
+// unlocked loads without the fleet: Redis is down or not used at all.
 func (c *Cache[V]) unlocked(ctx context.Context, f *flight[V]) outcome[V] {
 	for {
-		c.look(f)
+		c.markRead(f)
 		run, mine := c.unlockedRun(f.key)
 		if mine {
 			run.out = c.loadUnlocked(ctx, f)
@@ -55,7 +55,7 @@ func (c *Cache[V]) unlocked(ctx context.Context, f *flight[V]) outcome[V] {
 		select {
 		case <-run.done:
 		case <-ctx.Done():
-			return c.instead(f, nil, c.endOf(ctx))
+			return c.staleOrError(f, nil, c.endOf(ctx))
 		}
 		if !c.outdated(f, run) {
 			return joined(f, run.out)
@@ -88,7 +88,7 @@ func (c *Cache[V]) outdated(f *flight[V], run *unlockedRun[V]) bool {
 	s := c.shard(f.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return run.old || run.gen < f.looked.gen
+	return run.old || run.gen < f.readAt.gen
 }
 
 // joined is another flight's outcome: its load was not ours.
@@ -97,12 +97,12 @@ func joined[V any](f *flight[V], o outcome[V]) outcome[V] {
 	if o.source == Miss {
 		o.source = Coalesced
 	}
-	if o.alone {
-		return outcome[V]{nobody: true}
+	if o.private {
+		return outcome[V]{recentlyPrivate: true}
 	}
 	if o.it != nil {
 		own := *o.it
-		own.gen = f.looked.gen
+		own.gen = f.readAt.gen
 		o.it = &own
 	}
 	return o
@@ -111,24 +111,24 @@ func joined[V any](f *flight[V], o outcome[V]) outcome[V] {
 func (c *Cache[V]) loadUnlocked(ctx context.Context, f *flight[V]) outcome[V] {
 	state := c.state(f.key)
 	if err := state.holdsBack(c.clock()); err != nil {
-		return c.instead(f, c.peekAway(f), errors.Join(ErrBackingOff, err))
+		return c.staleOrError(f, c.peekRedisDown(f), errors.Join(ErrBackingOff, err))
 	}
 	if c.l2 != nil {
 		select {
 		case c.slots <- struct{}{}:
 			defer func() { <-c.slots }()
 		case <-ctx.Done():
-			return c.instead(f, c.peekAway(f), c.endOf(ctx))
+			return c.staleOrError(f, c.peekRedisDown(f), c.endOf(ctx))
 		}
 	}
-	c.look(f)
-	v, took, err := c.load(ctx, f, c.peekAway(f))
+	c.markRead(f)
+	v, took, err := c.load(ctx, f, c.peekRedisDown(f))
 	if err != nil && (!errors.Is(err, ErrNotFound) || c.opts.NegativeTTL < 0) {
 		return c.failedUnlocked(f, err)
 	}
 	if err == nil && (v.NoStore || v.Private || v.TTL < 0) {
 		o := c.unstored(f, v.Value)
-		o.led, o.alone = true, v.Private
+		o.led, o.private = true, v.Private
 		return o
 	}
 	e, encodeErr := c.envelope(&v, err != nil, c.delta(f.key, c.peek(f.key), took))
@@ -136,7 +136,7 @@ func (c *Cache[V]) loadUnlocked(ctx context.Context, f *flight[V]) outcome[V] {
 		return c.failedUnlocked(f, encodeErr)
 	}
 	if c.l2 != nil {
-		return c.ledTo(f, &e, v.Value, c.clock(), standInTime)
+		return c.ledTo(f, &e, v.Value, c.clock(), staleServeTime)
 	}
 	return c.ledTo(f, &e, v.Value, c.clock(), e.physical)
 }
@@ -148,15 +148,15 @@ func (c *Cache[V]) failedUnlocked(f *flight[V], err error) outcome[V] {
 	if !errors.Is(err, ErrSourceDown) && !errors.Is(err, ErrClosed) {
 		c.state(f.key).failed(err, c.clock(), 0)
 	}
-	o := c.instead(f, c.peekAway(f), err)
+	o := c.staleOrError(f, c.peekRedisDown(f), err)
 	o.led = true
 	return o
 }
 
-// peekAway is L1's value while nobody can confirm it.
-func (c *Cache[V]) peekAway(f *flight[V]) *item[V] {
+// peekRedisDown is L1's value while nobody can confirm it.
+func (c *Cache[V]) peekRedisDown(f *flight[V]) *item[V] {
 	it := c.peek(f.key)
-	if it == nil || c.l2 != nil && c.clock() >= it.away {
+	if it == nil || c.l2 != nil && c.clock() >= it.localUntil {
 		return nil
 	}
 	return it
@@ -165,7 +165,7 @@ func (c *Cache[V]) peekAway(f *flight[V]) *item[V] {
 // uncacheable resolves a flight for a key whose answers are not kept: no lock, no queue in the fleet.
 func (c *Cache[V]) uncacheable(ctx context.Context, f *flight[V], private bool) outcome[V] {
 	if private {
-		return outcome[V]{nobody: true}
+		return outcome[V]{recentlyPrivate: true}
 	}
 	if f.load == nil {
 		return failed[V](errNoLoader)
@@ -175,9 +175,9 @@ func (c *Cache[V]) uncacheable(ctx context.Context, f *flight[V], private bool) 
 		if !c.isFailure(err) {
 			return failed[V](err)
 		}
-		return c.instead(f, nil, err)
+		return c.staleOrError(f, nil, err)
 	}
 	o := c.unstored(f, v.Value)
-	o.alone = v.Private
+	o.private = v.Private
 	return o
 }

@@ -97,7 +97,7 @@ func TestPriorIsWhatTheAnswerReplaces(t *testing.T) {
 				}
 				o.PhysicalTTL = time.Hour
 				o.Load = func(ctx context.Context, _ string) (cache.Loaded[string], error) {
-					v, ok := cache.Prior[string](ctx)
+					v, ok := cache.Previous[string](ctx)
 					return cache.Loaded[string]{Value: fmt.Sprint(v, ok)}, nil
 				}
 			})
@@ -198,7 +198,7 @@ func TestWeightBoundsMemory(t *testing.T) {
 	eventually(t, "memory to be trimmed", func() bool { return held() <= 12 })
 }
 
-// Near tells what may be served without asking Redis, Kept what is there however stale; neither loads or refreshes.
+// PeekLocal tells what may be served without asking Redis, PeekStale what is there however stale; neither loads or refreshes.
 func TestNearAndKept(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -209,37 +209,37 @@ func TestNearAndKept(t *testing.T) {
 		})
 	}
 	c, other := make(), make()
-	if _, ok := c.Near("k"); ok {
+	if _, ok := c.PeekLocal("k"); ok {
 		t.Error("near before the load")
 	}
-	if _, ok := c.Kept(t.Context(), "k"); ok {
+	if _, ok := c.PeekStale(t.Context(), "k"); ok {
 		t.Error("kept before the load")
 	}
 	get(t, c, "k")
-	if r, ok := c.Near("k"); !ok || r.Value != "k@0" || r.Source != cache.HitL1 {
+	if r, ok := c.PeekLocal("k"); !ok || r.Value != "k@0" || r.Source != cache.HitL1 {
 		t.Errorf("near is %+v, %v", r, ok)
 	}
-	if _, ok := other.Near("k"); ok {
+	if _, ok := other.PeekLocal("k"); ok {
 		t.Error("near in a process that has not read it")
 	}
-	if r, ok := other.Kept(t.Context(), "k"); !ok || r.Value != "k@0" || r.Source != cache.HitL2 {
+	if r, ok := other.PeekStale(t.Context(), "k"); !ok || r.Value != "k@0" || r.Source != cache.HitL2 {
 		t.Errorf("kept is %+v, %v", r, ok)
 	}
 	s.advance(4 * time.Second)
-	if _, ok := c.Near("k"); ok {
+	if _, ok := c.PeekLocal("k"); ok {
 		t.Error("near although Redis must be asked")
 	}
 	s.advance(10 * time.Second)
 	if _, ok := c.Peek(t.Context(), "k"); ok {
 		t.Error("it may not be served any more")
 	}
-	if r, ok := c.Kept(t.Context(), "k"); !ok || r.Value != "k@0" || r.Source != cache.Stale || r.Fresh >= 0 {
+	if r, ok := c.PeekStale(t.Context(), "k"); !ok || r.Value != "k@0" || r.Source != cache.Stale || r.Fresh >= 0 {
 		t.Errorf("kept is %+v, %v", r, ok)
 	}
 	if err := other.Clear(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := other.Kept(t.Context(), "k"); ok {
+	if _, ok := other.PeekStale(t.Context(), "k"); ok {
 		t.Error("kept although it is cleared")
 	}
 	if n := src.loads.Load(); n != 1 {

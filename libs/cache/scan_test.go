@@ -33,7 +33,7 @@ func TestSurvey(t *testing.T) {
 	survey := func(family string, most int) map[string]cache.Stored {
 		t.Helper()
 		found := map[string]cache.Stored{}
-		if err := cache.Survey(t.Context(), rdb, "", family, most, func(v cache.Stored) { found[v.Key] = v }); err != nil {
+		if err := cache.Scan(t.Context(), rdb, "", family, most, func(v cache.Stored) { found[v.Key] = v }); err != nil {
 			t.Fatal(err)
 		}
 		return found

@@ -25,10 +25,10 @@ type Stored struct {
 	Bytes int
 }
 
-// Survey calls see for the values of a family that Redis holds, in no order, at most so many; a key may come twice. It
+// Scan calls see for the values of a family that Redis holds, in no order, at most so many; a key may come twice. It
 // reads their heads only, a batch at a time, and changes nothing: it is for tools beside the fleet. prefix is
 // Options.Prefix, with its default where it is empty.
-func Survey(ctx context.Context, client redis.UniversalClient, prefix, family string, most int, see func(Stored)) error {
+func Scan(ctx context.Context, client redis.UniversalClient, prefix, family string, most int, see func(Stored)) error {
 	if prefix == "" {
 		prefix = defaultPrefix
 	}
