@@ -39,8 +39,3 @@ func (q *Charges) Prepare() bool {
 	}
 	return true
 }
-
-// Held reports whether a rule goes by its share until the journal is settled.
-func (q *Charges) Held() bool {
-	return slices.ContainsFunc(q.Matches, func(m rule.Match) bool { return q.by.Unsettled.Holds(m.Rule) })
-}

@@ -167,3 +167,8 @@ func (q *Charges) eachCharged(do func(*Judgement)) {
 		}
 	}
 }
+
+// Held reports whether a rule goes by its share until the journal is settled.
+func (q *Charges) Held() bool {
+	return slices.ContainsFunc(q.Matches, func(m rule.Match) bool { return q.by.Unsettled.Holds(m.Rule) })
+}

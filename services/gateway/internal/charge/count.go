@@ -31,22 +31,13 @@ func (s set) split(by func(i int) bool) (those, others set) {
 // go by their shares until the journal is settled are judged first.
 func (c *Charger) count(q *Charges) {
 	all := set{q.Matches, q.Counters}
-	if holds := func(i int) bool { return c.Unsettled.Holds(all.matches[i].Rule) }; all.contains(holds) {
-		var held set
-		if held, all = all.split(holds); !c.passUncounted(q, held, LossOfStore) {
+	if q.Held() {
+		held, others := all.split(func(i int) bool { return c.Unsettled.Holds(all.matches[i].Rule) })
+		if all = others; !c.passUncounted(q, held, LossOfStore) {
 			return
 		}
 	}
 	c.askStore(q, all, true)
-}
-
-func (s set) contains(those func(i int) bool) bool {
-	for i := range s.matches {
-		if those(i) {
-			return true
-		}
-	}
-	return false
 }
 
 // passUncounted lets rules say what the loss of their counters means, and

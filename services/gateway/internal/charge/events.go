@@ -60,18 +60,12 @@ func (q *Charges) reportUncounted(all []usage.Charge, u *uncounted) []usage.Char
 	return all
 }
 
-// reportPending tells of a correction of a quota that is in the journal.
-func (q *Charges) reportPending(metric string, n *limit.Counter) {
-	if n.Algorithm.Quota() {
-		q.events = append(q.events, Pending(metric, n, n.At))
-	}
-}
-
-// reportRefund tells of units of a quota that are given back.
-func (q *Charges) reportRefund(metric string, n *limit.Counter) {
+// reportLater tells of units of a quota that will be given back, or are a
+// correction in the journal.
+func (q *Charges) reportLater(metric string, n *limit.Counter, refund bool) {
 	if n.Algorithm.Quota() {
 		e := Pending(metric, n, n.At)
-		e.Refund = true
+		e.Refund = refund
 		q.events = append(q.events, e)
 	}
 }

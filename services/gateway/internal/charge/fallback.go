@@ -15,13 +15,12 @@ import (
 // whether the request may still pass.
 func (c *Charger) fallBack(q *Charges, lost []rule.Match, why *Loss) bool {
 	lost = slices.DeleteFunc(slices.Clone(lost), func(m rule.Match) bool { return m.Rule.Shadow })
-	var local []rule.Match
+	var closed, local []rule.Match
 	var counters []limit.Counter
-	closed := map[*rule.Compiled]bool{}
 	for i := range lost {
 		switch m := &lost[i]; {
 		case m.Rule.OnStoreLoss == rules.StoreLossClosed:
-			closed[m.Rule] = true
+			closed = append(closed, *m)
 		case byShare(m.Rule) && m.Rule.Unreadable == "":
 			local, counters = append(local, *m), append(counters, c.Counter(m, q.Cost))
 		}
@@ -39,9 +38,13 @@ func (c *Charger) fallBack(q *Charges, lost []rule.Match, why *Loss) bool {
 	return q.Verdict.Status == 0
 }
 
-// denyLost denies by those of the rules with 503.
-func (c *Charger) denyLost(q *Charges, those map[*rule.Compiled]bool, why *Loss) bool {
-	if !q.DenyBy(func(m *rule.Match) bool { return those[m.Rule] }, http.StatusServiceUnavailable, why.Reason, Error) {
+func among(matches []rule.Match, r *rule.Compiled) bool {
+	return slices.ContainsFunc(matches, func(m rule.Match) bool { return m.Rule == r })
+}
+
+// denyLost denies with 503 by those rules.
+func (c *Charger) denyLost(q *Charges, those []rule.Match, why *Loss) bool {
+	if !q.DenyBy(func(m *rule.Match) bool { return among(those, m.Rule) }, http.StatusServiceUnavailable, why.Reason, Error) {
 		return false
 	}
 	q.Verdict.Loss = why
@@ -54,11 +57,7 @@ func (c *Charger) denyLost(q *Charges, those map[*rule.Compiled]bool, why *Loss)
 func (c *Charger) share(q *Charges, local []rule.Match, counters []limit.Counter, why *Loss) {
 	d, known := c.Shares.Decide(counters)
 	if !known {
-		those := map[*rule.Compiled]bool{}
-		for i := range local {
-			those[local[i].Rule] = true
-		}
-		c.denyLost(q, those, why)
+		c.denyLost(q, local, why)
 		return
 	}
 	c.Metrics.Fallback[Local].Inc()
@@ -67,7 +66,7 @@ func (c *Charger) share(q *Charges, local []rule.Match, counters []limit.Counter
 	}
 	q.Judge(local, counters, d)
 	for i := range q.Judged {
-		if j := &q.Judged[i]; slices.ContainsFunc(local, func(m rule.Match) bool { return m.Rule == j.Rule }) {
+		if j := &q.Judged[i]; among(local, j.Rule) {
 			j.Shared, j.taken = true, d.Allowed
 		}
 	}

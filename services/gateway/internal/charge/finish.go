@@ -41,7 +41,7 @@ func (c *Charger) refund(q *Charges, status int, how rule.Failure) {
 			j.refunded, failed = true, true
 			n.At, n.Cost = q.JudgedAt, -n.Cost
 			back = append(back, n)
-			q.reportRefund(j.Rule.Metric, &n)
+			q.reportLater(j.Rule.Metric, &n, true)
 		}
 	})
 	for i := range q.uncounted {
@@ -55,7 +55,7 @@ func (c *Charger) refund(q *Charges, status int, how rule.Failure) {
 		}
 		u.refunded, failed = true, true
 		n.Cost = -n.Cost
-		q.reportRefund(u.match.Rule.Metric, &n)
+		q.reportLater(u.match.Rule.Metric, &n, true)
 	}
 	c.journal(q, owed)
 	if len(back) > 0 {
@@ -116,7 +116,7 @@ func (c *Charger) correctCharged(q *Charges, difference int64) error {
 	if errors.Is(err, limit.ErrUnavailable) {
 		c.Journal.Append(q.JudgedAt, s.counters)
 		for i := range s.counters {
-			q.reportPending(s.matches[i].Rule.Metric, &s.counters[i])
+			q.reportLater(s.matches[i].Rule.Metric, &s.counters[i], false)
 		}
 	}
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 type Options struct {
 	Stream stream.Config
 	// ID is this gateway's, unique in the deployment; Address where its clients
-	// reach it, asked at each beat; nil leaves it out.
+	// reach it, asked at each heartbeat; nil leaves it out.
 	ID      string
 	Address func() string
-	// Every is the time between beats; 0 is gateways.Every.
+	// Every is the time between heartbeats; 0 is gateways.Every.
 	Every      time.Duration
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -80,10 +80,7 @@ func RegisterMetrics(reg prometheus.Registerer) {
 // Position is where this gateway stands among those that live.
 func (m *Membership) Position() Position { return *m.set.position.Load() }
 
-// Live lists the gateways that live, sorted, this one among them.
-func (m *Membership) Live() []string { return m.set.live() }
-
-// Run beats and listens until ctx is cancelled, then says goodbye and returns
+// Run sends heartbeats and listens until ctx is cancelled, then says goodbye and returns
 // nil. Kafka away, or the topic not there yet, leaves the set as it is.
 func (m *Membership) Run(ctx context.Context) error {
 	started := m.o.Now().UTC()
@@ -99,11 +96,11 @@ func (m *Membership) Run(ctx context.Context) error {
 	return nil
 }
 
-// errUnheard ends a session whose client does not even hear its own beats: the
+// errUnheard ends a session whose client does not even hear its own heartbeats: the
 // topic may have been made anew, which the client does not follow.
 var errUnheard = errors.New("nothing is heard, not even our own heartbeats")
 
-// session beats and listens with one client, until ctx ends or it hears nothing.
+// session sends heartbeats and listens with one client, until ctx ends or it hears nothing.
 func (m *Membership) session(ctx context.Context, started time.Time) error {
 	client, err := kgo.NewClient(append(m.o.Stream.ClientOptions(),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{
@@ -111,7 +108,7 @@ func (m *Membership) session(ctx context.Context, started time.Time) error {
 		}),
 		kgo.FetchMaxWait(time.Second),
 		kgo.ProducerLinger(0),
-		// An old beat is worth nothing: it is better lost than late.
+		// An old heartbeat is worth nothing: it is better lost than late.
 		kgo.RecordDeliveryTimeout(max(m.o.Every, time.Second)),
 	)...)
 	if err != nil {

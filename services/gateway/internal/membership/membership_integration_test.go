@@ -1,6 +1,6 @@
 //go:build integration
 
-package membership_test
+package membership
 
 import (
 	"context"
@@ -15,15 +15,14 @@ import (
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events"
 	"github.com/sluice-platform/sluice/schemas/events/gateways"
-	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 )
 
 const patience = 30 * time.Second
 
 // run starts a member and returns it with what stops it in good order.
-func run(t *testing.T, cfg stream.Config, id string) (*membership.Membership, func()) {
+func run(t *testing.T, cfg stream.Config, id string) (*Membership, func()) {
 	t.Helper()
-	f, err := membership.New(membership.Options{Stream: cfg, ID: id, Every: 50 * time.Millisecond})
+	f, err := New(Options{Stream: cfg, ID: id, Every: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +40,9 @@ func run(t *testing.T, cfg stream.Config, id string) (*membership.Membership, fu
 	return f, stop
 }
 
-func until(t *testing.T, f *membership.Membership, ids ...string) {
+func until(t *testing.T, f *Membership, ids ...string) {
 	t.Helper()
-	servertest.Eventually(t, patience, "the members to be known", func() bool { return slices.Equal(f.Live(), ids) })
+	servertest.Eventually(t, patience, "the members to be known", func() bool { return slices.Equal(f.set.live(), ids) })
 	if p := f.Position(); p.Live != len(ids) {
 		t.Errorf("position %+v of %v", p, ids)
 	}

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,20 +97,6 @@ func (s *set) count() {
 	if p != *s.position.Load() {
 		s.position.Store(&p)
 	}
-}
-
-// live lists the ids that live, sorted.
-func (s *set) live() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	ids := []string{s.self}
-	for id, m := range s.members {
-		if id != s.self && !m.left && s.heard.Sub(m.seen) <= gateways.GoneAfter {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // silence is how long no beat arrived.

@@ -100,3 +100,17 @@ func TestSharesSumUp(t *testing.T) {
 		}
 	}
 }
+
+// live lists the ids that live, sorted.
+func (s *set) live() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := []string{s.self}
+	for id, m := range s.members {
+		if id != s.self && !m.left && s.heard.Sub(m.seen) <= gateways.GoneAfter {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

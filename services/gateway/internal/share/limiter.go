@@ -16,7 +16,7 @@ const shards = 64
 
 // Options of New.
 type Options struct {
-	// Place says how many gateways live and which this is; nil is alone.
+	// Position is this gateway among those that live; nil is alone.
 	Position func() membership.Position
 	// Reached says whether this process has reached the store, and the store has
 	// been charged what the process before it let pass; nil is that it has.
@@ -76,10 +76,8 @@ func (l *Limiter) Observe(c *limit.Counter, st *limit.State) {
 		return
 	}
 	now, position := l.now().UnixMicro(), l.position()
-	sh := l.shard(st.Key)
-	sh.mu.Lock()
+	sh, e := l.lock(st.Key, now)
 	defer sh.mu.Unlock()
-	e := sh.entry(st.Key, l.most, now)
 	e.remaining, e.known, e.observed = st.Remaining, true, now
 	switch {
 	case c.Algorithm == limit.FixedWindow && st.Reset > 0:
@@ -121,9 +119,7 @@ func (l *Limiter) Decide(counters []limit.Counter) (limit.Decision, bool) {
 		if c.Unlimited || c.Apart() || c.Cost == 0 {
 			continue
 		}
-		sh := l.shard(st.Key)
-		sh.mu.Lock()
-		e := sh.entry(st.Key, l.most, now.UnixMicro())
+		sh, e := l.lock(st.Key, now.UnixMicro())
 		e.left -= c.Cost
 		st.Remaining = max(0, e.left)
 		sh.mu.Unlock()
@@ -141,9 +137,8 @@ func (l *Limiter) GiveBack(counters []limit.Counter, d *limit.Decision) {
 		if c.Unlimited || c.Apart() || c.Cost == 0 {
 			continue
 		}
-		sh := l.shard(d.States[i].Key)
-		sh.mu.Lock()
-		if e := sh.entries[d.States[i].Key]; e != nil && e.begun && !e.over(now) && e.since <= d.Now.UnixMicro() {
+		sh, e := l.lock(d.States[i].Key, now)
+		if e.begun && !e.over(now) && e.since <= d.Now.UnixMicro() {
 			e.left += c.Cost
 		}
 		sh.mu.Unlock()
@@ -162,10 +157,8 @@ func (l *Limiter) judge(counters []limit.Counter, i int, before []limit.State, n
 	if c.Wallet() {
 		st.Limit = c.Granted
 	}
-	sh := l.shard(st.Key)
-	sh.mu.Lock()
+	sh, e := l.lock(st.Key, now.UnixMicro())
 	defer sh.mu.Unlock()
-	e := sh.entry(st.Key, l.most, now.UnixMicro())
 	if c.Cost > 0 && c.Capacity() > 0 && l.unknown(e, c, now.UnixMicro()) {
 		return st, false
 	}
@@ -200,21 +193,20 @@ func (l *Limiter) unknown(e *entry, c *limit.Counter, now int64) bool {
 	return !e.known && (!e.begun || e.over(now)) && (c.Wallet() || !l.reached())
 }
 
-func (l *Limiter) shard(key string) *shard {
-	return &l.shards[maphash.String(l.seed, key)%shards]
-}
-
-// entry returns the key's entry, made where it is missing; the lock is held.
-func (s *shard) entry(key string, most int, now int64) *entry {
-	if e, ok := s.entries[key]; ok {
-		return e
+// lock locks the key's shard, and returns it with the key's entry, made where it
+// is missing.
+func (l *Limiter) lock(key string, now int64) (*shard, *entry) {
+	s := &l.shards[maphash.String(l.seed, key)%shards]
+	s.mu.Lock()
+	e := s.entries[key]
+	if e == nil {
+		if len(s.entries) >= l.most {
+			s.evict(now)
+		}
+		e = new(entry)
+		s.entries[key] = e
 	}
-	if len(s.entries) >= most {
-		s.evict(now)
-	}
-	e := new(entry)
-	s.entries[key] = e
-	return e
+	return s, e
 }
 
 // evict makes room: of a few entries, one that is over or holds no share in
@@ -239,15 +231,4 @@ func keyAt(c *limit.Counter, now time.Time) string {
 		return c.Key + ":" + c.Calendar.At(now).Name()
 	}
 	return c.Key
-}
-
-// Len is how many counters are remembered.
-func (l *Limiter) Len() (n int) {
-	for i := range l.shards {
-		sh := &l.shards[i]
-		sh.mu.Lock()
-		n += len(sh.entries)
-		sh.mu.Unlock()
-	}
-	return n
 }
