@@ -67,9 +67,12 @@ var (
 	// its quotas may have lost units and are being restored: nothing was charged.
 	// Decisions without quotas go on.
 	ErrRestoring = errors.New("quotas are being restored")
-	// ErrOtherPeriod comes together with ErrUnavailable where a Note's time is in
-	// another period of a quota than the store's clock: nothing was charged.
+	// ErrOtherPeriod comes together with ErrUnavailable where the store's clock is in
+	// another period of a quota than the one asked for.
 	ErrOtherPeriod = errors.New("another period has begun")
+	// ErrUnanswered comes together with ErrUnavailable where a call was sent, and its
+	// answer is lost: the store may have charged it.
+	ErrUnanswered = errors.New("the answer is lost")
 	// ErrCounterBroken means that a counter's key holds something that is no
 	// counter; nothing was charged. Only decisions on that counter fail.
 	ErrCounterBroken = errors.New("counter is broken")
@@ -80,4 +83,11 @@ type Store interface {
 	// Decide charges all counters or none. Counters that share a key are
 	// charged the sum of their costs. No counters: allowed, without asking.
 	Decide(ctx context.Context, counters []Counter) (Decision, error)
+}
+
+// Once names something that a store does once, however often it is asked: the
+// numbers of one ID grow, and the store remembers the last one it has done.
+type Once struct {
+	ID  string
+	Seq uint64
 }

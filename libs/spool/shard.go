@@ -146,7 +146,7 @@ func (s *shard) read(index int, limit int, dst []Record) ([]Record, Mark) {
 					break
 				}
 				body := b[frameHeader : frameHeader+f.length : frameHeader+f.length]
-				dst = append(dst, Record{Key: body[:f.keyLen:f.keyLen], Value: body[f.keyLen:], Seq: f.seq})
+				dst = append(dst, Record{Key: body[:f.keyLen:f.keyLen], Value: body[f.keyLen:], Seq: f.seq, at: Mark{shard: index, pos: f.pos, seq: f.seq}})
 				n++
 				mark.seq = f.seq + 1
 			} else {

@@ -46,7 +46,12 @@ type Record struct {
 	Key, Value []byte
 	// Seq numbers the records of one ring, from 0.
 	Seq uint64
+	at  Mark
 }
+
+// Before is the mark in front of the record: Advance to it keeps the record, and
+// acknowledges what came before in its ring.
+func (r *Record) Before() Mark { return r.at }
 
 // Mark is a place in the spool that the reader got with its records. The zero
 // Mark is no place.

@@ -22,8 +22,8 @@
 --     limit then, whether all of it was granted, known         with rollover
 --   7 key cost capacity refunded forfeited overdraft known     quota, prepaid
 --   8 0 cost                                                    a limit of 0
---   9 key sequence                 a settlement: once for each sequence number
---  10 key from to                a step: the number is from, and becomes to
+--   9 key from to          a guard: the number is from, and becomes to; from -1
+--                          is any number below to
 --
 -- capacity -1 is unlimited or forced: it passes. X_us and X_rem are the time X
 -- units take: whole µs and rem / limit of one more, divided exactly by the
@@ -33,7 +33,7 @@
 -- and refunded, of a prepaid one forfeited, too: what is found below them was
 -- lost, and is raised to them.
 --
--- ARGV[2] is there where quotas or steps are, else empty. The last of KEYS is
+-- ARGV[2] is there where quotas or guards are, else empty. The last of KEYS is
 -- their epoch then, RUN_ID:REPLID:TOKEN of the process whose quotas are whole, and
 -- ARGV[2] the one the caller has reported to, or before it has, the run id of the
 -- process that its connection leads to. Where the epoch is another, decisions with
@@ -52,7 +52,7 @@
 --   2  WRONG_PERIOD: Redis is not in the period a quota names
 --   3  LATE: the deadline has passed
 --   4  BROKEN: a key holds something else
---   5  SETTLED before, or a step's number is another
+--   5  SETTLED before: a guard's number is another
 --   6  RESTORE: it is not known that the quotas here are whole
 --
 -- In a decision of status 2 to 6 nothing is charged. Nothing is written before
@@ -66,8 +66,8 @@
 local MAX = 9007199254740992 -- 2^53
 local WRONG_PERIOD, LATE, BROKEN, SETTLED, RESTORE = 2, 3, 4, 5, 6
 local LENGTH = {24, 32, 16, 24}    -- of what rates hold
-local NUMBERS = {9, 11, 6, 6, 11, 18, 10, 3, 3, 4} -- of counters
-local ANSWERS = {3, 3, 3, 4, 3, 4, 4, 3, 3, 3}
+local NUMBERS = {9, 11, 6, 6, 11, 18, 10, 3, 4} -- of counters
+local ANSWERS = {3, 3, 3, 4, 3, 4, 4, 3, 3}
 
 local call, number, floor, mod = redis.call, tonumber, math.floor, math.fmod
 local pack, parse, find = struct.pack, struct.unpack, string.find
@@ -375,24 +375,19 @@ while A[p + 1] do
         ok = cost < 0
         a, b = 0, 0
 
-      elseif pass == 1 and code == 9 then
-        if a >= cost then
-          status = SETTLED
-          break
-        end
-        set(k, cost, 0, floor(now / 1000000) + 2592000, 0) -- for 30 days
-
       elseif pass == 1 then
-        -- Like a quota: a number that was lost must not be taken for none.
-        if not whole then
+        -- Like a quota, a number that was lost must not be taken for none, where
+        -- it has to be a certain one.
+        local to = A[q + 3]
+        if cost >= 0 and not whole then
           status = RESTORE
           break
         end
-        if a ~= cost then
+        if cost < 0 and a >= to or cost >= 0 and a ~= cost then
           status = SETTLED
           break
         end
-        if a ~= A[q + 3] then set(k, A[q + 3], 0, floor(now / 1000000) + 2592000, 0) end
+        if a ~= to then set(k, to, 0, floor(now / 1000000) + 2592000, 0) end -- for 30 days
       end
 
       if pass == 1 then

@@ -16,7 +16,7 @@ import (
 
 var client = &http.Client{
 	Timeout:   20 * time.Second,
-	Transport: &http.Transport{MaxIdleConnsPerHost: 128, MaxConnsPerHost: 128},
+	Transport: &http.Transport{MaxIdleConnsPerHost: 128, MaxConnsPerHost: 2048},
 }
 
 // answer is what a server said; code 0 means that it said nothing.

@@ -19,9 +19,9 @@ import (
 )
 
 // A gateway is killed at every step of a request that fails: of its charge, of
-// the service's answer, of giving back. Its next start gives back what was not,
-// once, also where the service never saw the request: whatever was charged to a
-// client without an answer is given back.
+// the service's answer, of giving back. From when the request is forwarded on, its
+// next start gives back what was not, once. A charge that was on its way at the kill
+// may stand: at most the one.
 func TestRefundsOutliveTheirGateway(t *testing.T) {
 	t.Parallel()
 	s := sharedStack(t)
@@ -71,11 +71,11 @@ func TestRefundsOutliveTheirGateway(t *testing.T) {
 		g.awaitWhole()
 		now, reached := totals(tenant), seen.Load() > before
 		switch {
-		case now != once && (reached || now != [2]int64{}):
+		case now != once && (reached || now[0] > 1 || now[1] > 0):
 			t.Fatalf("killed at answer %d: the service saw %d requests, totals are %v", step, seen.Load()-before, now)
 		case reached:
 			served++
-		case now == once:
+		case now[0] == 1:
 			charged++
 		}
 	}
@@ -84,22 +84,25 @@ func TestRefundsOutliveTheirGateway(t *testing.T) {
 		t.Errorf("killed %d times between charge and service, %d times from there on: that is not what this test means", charged, served)
 	}
 	for n := range tries + 1 { // what was given back stays so
-		if now := totals(fmt.Sprintf("t%02d", n)); now[0] > 1 || now[1] != now[0] {
+		if now := totals(fmt.Sprintf("t%02d", n)); now[0] > 1 || now[1] > now[0] {
 			t.Errorf("t%02d: %v", n, now)
 		}
 	}
 }
 
 // Many requests at once fail, each of a tenant of its own, and their gateway is
-// killed among them: whatever instant it was for each of them, nothing of it stays
-// charged, and nothing is given back twice.
+// killed among them: nothing that reached the service stays charged, nothing is
+// given back twice, and of the others at most those stay charged whose charge was on
+// its way at a kill.
 func TestFailedCallsCostNothingWhereverTheirGatewayDies(t *testing.T) {
 	t.Parallel()
 	const kills, clients, each = 4, 8, 25
 	s := sharedStack(t)
 	var seen atomic.Int64
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var reached sync.Map // by tenant
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen.Add(1)
+		reached.Store(r.Header.Get("X-Tenant-Id"), true)
 		w.WriteHeader(http.StatusInternalServerError)
 	}))
 	t.Cleanup(service.Close)
@@ -130,15 +133,21 @@ func TestFailedCallsCostNothingWhereverTheirGatewayDies(t *testing.T) {
 		servertest.Eventually(t, 30*time.Second, "the journal to be empty", func() bool { return g.metric("sluice_settle_pending_records") == 0 })
 		g.awaitWhole()
 	}
-	charged := 0
+	charged, stand := 0, 0
 	for n := range tenants.Load() {
-		now := s.totals(counters, fmt.Sprintf("k%d", n+1), "back")
-		if now[0] > 1 || now[1] != now[0] {
-			t.Errorf("k%d: %v", n+1, now)
+		tenant := fmt.Sprintf("k%d", n+1)
+		now := s.totals(counters, tenant, "back")
+		_, served := reached.Load(tenant)
+		if now[0] > 1 || now[1] > now[0] || served && now != [2]int64{1, 1} {
+			t.Errorf("%s: %v, served %v", tenant, now, served)
 		}
 		charged += int(now[0])
+		stand += int(now[0] - now[1])
 	}
-	t.Logf("%d requests, %d charged, the service saw %d", tenants.Load(), charged, seen.Load())
+	t.Logf("%d requests, %d charged, the service saw %d, %d stay charged", tenants.Load(), charged, seen.Load(), stand)
+	if stand > kills*clients {
+		t.Errorf("%d stay charged, want at most the %d in flight at %d kills", stand, kills*clients, kills)
+	}
 	if charged < int(seen.Load()) {
 		t.Errorf("%d were charged, the service saw %d", charged, seen.Load())
 	}

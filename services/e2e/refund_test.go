@@ -12,12 +12,12 @@ import (
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
-// A gateway is killed while a service holds requests that were charged: they
+// A gateway is killed while a service holds a thousand requests that were charged: they
 // have no answer, and are given back once by the next start. What was answered
 // stands, or was given back before.
 func TestCallsAreRefundedThoughTheirGatewayDies(t *testing.T) {
-	const inFlight = 3
-	rule := quota("back", "/svc/back", 100)
+	const inFlight, limited = 1000, 2000
+	rule := quota("back", "/svc/back", limited)
 	rule.RefundOn = []string{"5xx"}
 	g := sharedStack(t).holding(t, rule, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery == "fail" {
@@ -35,7 +35,7 @@ func TestCallsAreRefundedThoughTheirGatewayDies(t *testing.T) {
 	}
 	g.start().awaitReady()
 	got := g.hit("/svc/back", as("acme"))
-	if want := fmt.Sprintf(`"back";r=%d`, 100-2); got.code != http.StatusOK || !strings.HasPrefix(got.header.Get("RateLimit"), want) {
+	if want := fmt.Sprintf(`"back";r=%d`, limited-2); got.code != http.StatusOK || !strings.HasPrefix(got.header.Get("RateLimit"), want) {
 		t.Errorf("%d, RateLimit %q, want %s…", got.code, got.header.Get("RateLimit"), want)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore"
 	"github.com/sluice-platform/sluice/libs/reserve"
-	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/share"
 )
@@ -30,7 +30,7 @@ type counters struct {
 	unsettled charge.Unsettled
 	check     *redisCheck
 	// debts is the journal of what the store could not do; nil before Run.
-	debts atomic.Pointer[settle.Settler]
+	debts atomic.Pointer[journal.Journal]
 	// book has reservations; nil before openBook.
 	book atomic.Pointer[reserve.Book]
 }
@@ -75,8 +75,8 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 }
 
 // openDebts opens the journal of what passed uncounted, beside the spool.
-func (c *counters) openDebts(id string, cfg Config, deps Deps) (*settle.Settler, error) {
-	s, err := settle.Open(settle.Options{
+func (c *counters) openDebts(id string, cfg Config, deps Deps) (*journal.Journal, error) {
+	s, err := journal.Open(journal.Options{
 		Dir: filepath.Join(cfg.Spool.Dir, "settle"), Gateway: id, Store: c.store,
 		Registerer: deps.Registerer, Log: deps.Log, Now: deps.Now,
 	})

@@ -20,8 +20,8 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/servertest"
-	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 )
 
 // The policies, each with a service of its own and a quota that never runs out.
@@ -313,7 +313,7 @@ func (f *faulty) checkCharged(t *testing.T, fault fault) {
 	if fault.forgets {
 		return
 	}
-	debts := f.gate.gate.charger.Journal.(*settle.Settler)
+	debts := f.gate.gate.charger.Journal.(*journal.Journal)
 	for _, p := range policiesUnderTest {
 		var used, passed, lost int64
 		right := func() bool {

@@ -22,9 +22,9 @@ type matcher interface {
 	Match(req *rule.Request, dst []rule.Match) []rule.Match
 }
 
-// journal keeps an event before its answer is sent: *spool.Spool. It copies
+// eventLog keeps an event before its answer is sent: *spool.Spool. It copies
 // both arguments, never blocks on I/O, and is safe for concurrent use.
-type journal interface {
+type eventLog interface {
 	AppendKeyed(key string, record []byte) (dropped int)
 }
 
@@ -51,7 +51,7 @@ type gate struct {
 	routes  *routing.Table
 	rules   matcher
 	charger charge.Charger
-	journal journal
+	events  eventLog
 	// book holds reservations.
 	book  *reserve.Book
 	proxy *proxy.Proxy

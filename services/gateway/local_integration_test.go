@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/servertest"
-	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 )
 
 // returning is two gateways on one Redis that goes away and comes back, and how
@@ -112,7 +112,7 @@ func TestReturnOfRedisGrantsAtMostOneShareMore(t *testing.T) {
 			for i := range sixty / 2 {
 				r.ask(t, r.gates[i%2])
 			}
-			paid := func(g *running) bool { return g.gate.charger.Journal.(*settle.Settler).Pending() == 0 }
+			paid := func(g *running) bool { return g.gate.charger.Journal.(*journal.Journal).Pending() == 0 }
 			each("what a late answer left to be settled", paid)
 			each("both to remember the same remainder", func(g *running) bool {
 				return do(t, http.MethodGet, g.base+"/demo/free", "X-Tenant-Id", "acme").Header.Get(headerDegraded) == ""

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
@@ -51,6 +52,7 @@ func RegisterMetrics(reg prometheus.Registerer) {
 	if err := jwt.RegisterMetrics(reg); err != nil {
 		panic(err)
 	}
+	journal.RegisterMetrics(reg)
 	if _, err := newRedisCheck(nil, reg, nil); err != nil {
 		panic(err)
 	}

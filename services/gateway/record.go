@@ -19,7 +19,7 @@ func (g *gate) record(x *exchange, status int) {
 	e := g.event(x, status)
 	x.scratch = appendEvent(x.scratch[:0], &e)
 	// Drops are the spool's to count.
-	_ = g.journal.AppendKeyed(x.caller.Tenant, x.scratch)
+	_ = g.events.AppendKeyed(x.caller.Tenant, x.scratch)
 }
 
 // Bounds, in bytes, of what a client can make an event carry: with paths of

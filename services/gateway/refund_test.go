@@ -15,9 +15,9 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/servertest"
-	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 )
 
@@ -32,38 +32,15 @@ type modelLedger struct {
 }
 
 func (l *modelLedger) Clock() time.Time { return l.now() }
-func (*modelLedger) Place(string) int   { return 0 }
+func (*modelLedger) Epoch() string      { return "epoch" }
 
-func (l *modelLedger) DecideNoted(ctx context.Context, counters []limit.Counter, note limit.Note) (limit.Decision, bool, error) {
-	d, err := l.store.Decide(ctx, counters)
-	if err == nil && d.Allowed {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.last[note.Name] = note.Charge()
-	}
-	return d, false, err
-}
-
-func (l *modelLedger) TakeBack(ctx context.Context, note limit.Note, counters []limit.Counter) (left []int, err error) {
-	if l.charged(note) {
-		return l.Settle(ctx, note.Name, note.End(), counters)
-	}
-	return nil, nil
-}
-
-func (l *modelLedger) charged(note limit.Note) bool {
+func (l *modelLedger) Settle(ctx context.Context, once limit.Once, counters []limit.Counter) (broken []int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.last[note.Name] >= note.Charge()
-}
-
-func (l *modelLedger) Settle(ctx context.Context, id string, number uint64, counters []limit.Counter) (broken []int, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if number <= l.last[id] {
+	if once.Seq <= l.last[once.ID] {
 		return nil, nil
 	}
-	l.last[id] = number
+	l.last[once.ID] = once.Seq
 	for _, c := range counters {
 		if _, err := l.model.Decide(ctx, []limit.Counter{c}); err != nil {
 			return nil, err
@@ -78,7 +55,7 @@ type refunding struct {
 	store  *failingStore
 	ledger *modelLedger
 	dir    string
-	debts  *settle.Settler
+	debts  *journal.Journal
 	stop   func()
 }
 
@@ -100,7 +77,7 @@ func newRefunding(t *testing.T, o standOptions) *refunding {
 // open begins the journal's process.
 func (s *refunding) open() {
 	s.t.Helper()
-	debts, err := settle.Open(settle.Options{Dir: s.dir, SizeBytes: 1 << 20, Gateway: "gw", Store: s.ledger, Now: s.ledger.now})
+	debts, err := journal.Open(journal.Options{Dir: s.dir, SizeBytes: 1 << 20, Gateway: "gw", Store: s.ledger, Now: s.ledger.now})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func (g *gate) tellReservation(n reserve.News) {
 			e.Charges = append(e.Charges, reservedCharge(n.Record, a))
 		}
 	}
-	_ = g.journal.AppendKeyed(n.Tenant, appendEvent(nil, &e)) // drops are the spool's to count
+	_ = g.events.AppendKeyed(n.Tenant, appendEvent(nil, &e)) // drops are the spool's to count
 }
 
 // stateOf is what a restore needs of a reservation.

@@ -186,7 +186,7 @@ func (s *Service) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, events.Close(), listener.Close())
 	}
-	s.gate.journal, s.gate.charger.Journal = events, debts
+	s.gate.events, s.gate.charger.Journal = events, debts
 	transport := proxy.NewTransport(s.cfg.Upstream)
 	s.gate.prepare(transport)
 

@@ -112,7 +112,7 @@ func newStand(t testing.TB, o standOptions) *stand {
 		id: "gw-test", now: o.now, log: log, metrics: m, tables: func() error { return nil },
 		identifier: identify.Identifier{Keys: identify.NewKeys(), Tokens: o.tokens},
 		admission:  routing.Admission{KeysAge: func() time.Duration { return 0 }, MaxStaleness: o.identity.MaxStaleness},
-		grants:     newGrantTable(), routes: routing.NewTable(log), rules: s.index, journal: s.spool,
+		grants:     newGrantTable(), routes: routing.NewTable(log), rules: s.index, events: s.spool,
 		charger:      charge.Charger{Store: o.store, Shares: share.New(share.Options{Now: o.now}), Journal: new(notebook), Unsettled: new(charge.Unsettled)},
 		forwardToken: o.identity.JWT.ForwardToken, answers: o.answers,
 	}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 	"github.com/sluice-platform/sluice/services/gateway/internal/share"
@@ -40,15 +39,13 @@ func (b *notebook) Append(_ time.Time, counters []limit.Counter) {
 }
 
 // Rules of tests with a notebook give nothing back.
-func (b *notebook) Keep(h settle.Hold) {
-	if h != (settle.Hold{}) {
-		panic("kept")
+func (b *notebook) End(f journal.InFlight) {
+	if f != (journal.InFlight{}) {
+		panic("ended")
 	}
 }
-func (b *notebook) GiveBack(settle.Hold, time.Time, []limit.Counter) { panic("given back") }
-func (b *notebook) Decide(context.Context, []limit.Counter, uint64) (limit.Decision, settle.Hold, error) {
-	panic("decided")
-}
+func (b *notebook) GiveBack(journal.InFlight, time.Time, []limit.Counter) { panic("given back") }
+func (b *notebook) Begin(time.Time, []limit.Counter) journal.InFlight     { panic("begun") }
 
 func (b *notebook) total() (sum int64) {
 	for _, n := range b.costs {

@@ -147,10 +147,7 @@ func (a *asking) layAdvance(s *Store, v *Advance) {
 
 // step has the group go on only from where a number is.
 func (p *part) step(prefix string, st *Step) (repeated bool) {
-	p.groups[len(p.groups)-1].guards++
-	p.number(codeStep)
-	repeated = p.key(prefix+st.Key, kindInteger)
-	p.steps = append(p.steps, stepAt{p.keyAt(p.places[len(p.places)-1]), st.To})
-	p.numbers(st.From, st.To)
+	at, repeated := p.guard(prefix+st.Key, st.From, st.To)
+	p.steps = append(p.steps, stepAt{at, st.To})
 	return repeated
 }

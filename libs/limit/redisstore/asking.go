@@ -15,8 +15,6 @@ type asking struct {
 	timer   *time.Timer
 	// patient: a settlement, which waits as long as the connection does.
 	patient bool
-	// note is of the decision; the zero Note of those that have none.
-	note limit.Note
 }
 
 func (a *asking) reset(s *Store) {
@@ -26,15 +24,12 @@ func (a *asking) reset(s *Store) {
 		}
 	}
 	clear(a.parts)
-	a.parts, a.patient, a.note = a.parts[:0], false, limit.Note{}
+	a.parts, a.patient = a.parts[:0], false
 }
 
 func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter) (limit.Decision, error) {
 	a.started = s.now()
 	now, _ := s.clock.redis(a.started)
-	if a.note.Name != "" {
-		now = a.note.At
-	}
 	a.layOut(s, counters, now)
 	for from, try := 0, 0; ; try++ {
 		next := len(a.parts)
@@ -43,9 +38,6 @@ func (a *asking) decide(ctx context.Context, s *Store, counters []limit.Counter)
 		// more than once where this process does not run for long between two steps.
 		if try > 0 && !a.mayRepeat(s) {
 			break
-		}
-		if a.note.Of != 0 && a.otherPeriod(from) {
-			break // the note says when it is charged: another one has to be made
 		}
 		now, again := a.misdated(from)
 		if !again {
@@ -91,7 +83,6 @@ func (a *asking) part(s *Store, from, slot int) *part {
 // layOut makes one group of the enforced counters of each slot, and one of each
 // counter judged apart.
 func (a *asking) layOut(s *Store, counters []limit.Counter, now time.Time) {
-	noted := a.notes(counters)
 	for i := range counters {
 		c := &counters[i]
 		if isFree(c) || c.Apart() {
@@ -103,9 +94,6 @@ func (a *asking) layOut(s *Store, counters []limit.Counter, now time.Time) {
 			continue // it has this slot's already
 		}
 		p.begin(false)
-		if noted {
-			p.noteCharge(s, &a.note)
-		}
 		repeated := false
 		for j := i; j < len(counters); j++ {
 			if c := &counters[j]; !isFree(c) && !c.Apart() && s.servers.slot(c.Key) == slot {
@@ -153,14 +141,9 @@ func (a *asking) layAgain(s *Store, now time.Time, since int) {
 			}
 			p := a.part(s, from, old.slot)
 			p.begin(g.apart)
-			at := now
-			if g.noted {
-				p.noteCharge(s, &a.note)
-				at = a.note.At
-			}
 			repeated := false
 			for i := g.from; i < g.to; i++ {
-				repeated = p.add(s.o.KeyPrefix, &old.counters[i], old.index[i], at) || repeated
+				repeated = p.add(s.o.KeyPrefix, &old.counters[i], old.index[i], now) || repeated
 			}
 			p.end(repeated)
 		}

@@ -3,7 +3,6 @@
 package redisstore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 	"github.com/sluice-platform/sluice/libs/servertest"
-	"github.com/sluice-platform/sluice/libs/settle"
 )
 
 // clusterClient returns a cluster client as the gateway makes it.
@@ -185,19 +183,6 @@ func spoiled(t *testing.T, client redis.UniversalClient, s *Store, c limit.Count
 	}
 }
 
-// settled runs a journal until nothing is left of it, and closes it.
-func settled(t *testing.T, journal *settle.Settler) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- journal.Run(ctx) }()
-	servertest.Eventually(t, 20*time.Second, "the journal to be settled", func() bool { return journal.Pending() == 0 })
-	cancel()
-	if err := errors.Join(<-done, journal.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Several tenants' counters are settled in one call; one key that holds something
 // else keeps only its own from being charged, and has no other charged twice.
 func TestJournalChargesOnceBesideABrokenSlot(t *testing.T) {
@@ -206,14 +191,12 @@ func TestJournalChargesOnceBesideABrokenSlot(t *testing.T) {
 	s := newStore(t, client, Options{})
 	counters := spread(withCost(longCounter(limit.RenewingQuota, 100), 5), 9)
 	spoiled(t, client, s, counters[2])
-	journal, err := settle.Open(settle.Options{Dir: t.TempDir(), SizeBytes: 1 << 20, Gateway: "gw", Store: s})
-	if err != nil {
-		t.Fatal(err)
+	for range 2 {
+		broken, err := s.Settle(t.Context(), limit.Once{ID: "gw", Seq: 1000}, counters)
+		if err != nil || !slices.Equal(broken, []int{2}) {
+			t.Fatalf("%v broken, %v", broken, err)
+		}
 	}
-	for i := range counters {
-		journal.Append(s.Clock(), counters[i:i+1])
-	}
-	settled(t, journal)
 	if left := remaining(t, s, counters[:2]); !slices.Equal(left, []int64{95, 95}) {
 		t.Errorf("%v left, want 95 each", left)
 	}

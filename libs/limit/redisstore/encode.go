@@ -17,8 +17,7 @@ const (
 	codeRollover = 6
 	codeWallet   = 7
 	codeNever    = 8
-	codeSettle   = 9
-	codeStep     = 10
+	codeGuard    = 9
 )
 
 // kindInteger is a key that holds a whole number; those of rates are of the
@@ -73,14 +72,18 @@ func (p *part) end(repeated bool) {
 	put(p.body, start+8, length)
 }
 
-// guard has the group take place only where the key's number is below a
-// sequence, which it becomes.
-func (p *part) guard(key string, sequence uint64) {
-	g := &p.groups[len(p.groups)-1]
-	g.guards++
-	p.number(codeSettle)
-	p.key(key, kindInteger)
-	p.number(int64(sequence))
+// fromBelow has a guard pass from any number below the one it becomes.
+const fromBelow = -1
+
+// guard has the group take place only where the key's number is the one it goes on
+// from, and becomes the other. It returns the key's place among the part's, and
+// whether the key was named before.
+func (p *part) guard(key string, from, to int64) (at int, repeated bool) {
+	p.groups[len(p.groups)-1].guards++
+	p.number(codeGuard)
+	repeated = p.key(key, kindInteger)
+	p.numbers(from, to)
+	return p.keyAt(p.places[len(p.places)-1]), repeated
 }
 
 // add lays out a counter at a time; it reports whether its key was named
@@ -95,7 +98,7 @@ func (p *part) add(prefix string, c *limit.Counter, index int, now time.Time) (r
 	if c.Unlimited || c.Force {
 		capacity = -1
 	}
-	p.quotas = p.quotas || c.Algorithm.Quota() && c.Cost != 0 && !p.groups[len(p.groups)-1].noted
+	p.quotas = p.quotas || c.Algorithm.Quota() && c.Cost != 0
 	p.marked = p.marked || c.Algorithm.Quota()
 	switch {
 	case c.Wallet():

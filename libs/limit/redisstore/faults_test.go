@@ -167,7 +167,7 @@ func TestLostSettlementIsAppliedOnce(t *testing.T) {
 	p := newProxy(t, srv.Addr())
 	s := newStore(t, newClient(t, p.addr), Options{CallTimeout: 200 * time.Millisecond, Breaker: breaker.Options{Silence: generous, Errors: 1000}})
 	settle := func() error {
-		_, err := s.Settle(t.Context(), "gw", 7, []limit.Counter{withCost(quota(100), 3)})
+		_, err := s.Settle(t.Context(), limit.Once{ID: "gw", Seq: 7}, []limit.Counter{withCost(quota(100), 3)})
 		return err
 	}
 	p.answer.Store(cutOnAnswer)

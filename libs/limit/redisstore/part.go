@@ -54,7 +54,7 @@ type part struct {
 	until  int64  // of an advance: when it may take place last by Redis's clock, µs; 0 is no end
 	giving bool   // gives back, and is owed where it is not known to have been done
 	lost   bool   // its answer is; a receipt says what became of it
-	quotas bool   // it charges or refunds some, and no note tells of it
+	quotas bool   // it charges or refunds some
 	marked bool   // it has quotas, if only to look at: they have to be whole
 	memory *memory
 	clock  *clock
@@ -64,9 +64,7 @@ type part struct {
 type group struct {
 	from, to int  // in part.counters
 	apart    bool // judged alone, outside the decision's all or nothing
-	guards   int  // guards that stand before the counters: a settlement's, a note's, or an advance's steps
-	undoes   bool // it gives back what another one has charged
-	noted    bool // a note says whether it was charged, and the caller sees to what is to be given back
+	guards   int  // guards that stand before the counters: a settlement's, or an advance's steps
 	again    bool // asked once more in another part; this answer is void
 	status   int
 	at       int // where its counters' answers begin, in numbers of the reply

@@ -225,7 +225,7 @@ func TestSettleChargesOnceASequence(t *testing.T) {
 	b := newBench(t)
 	settle := func(id string, sequence uint64) {
 		t.Helper()
-		if _, err := b.Settle(t.Context(), id, sequence, []limit.Counter{withCost(fixed(10), 4), withCost(quota(10), 4)}); err != nil {
+		if _, err := b.Settle(t.Context(), limit.Once{ID: id, Seq: sequence}, []limit.Counter{withCost(fixed(10), 4), withCost(quota(10), 4)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestSettleChargesOnceASequence(t *testing.T) {
 			t.Fatalf("after %s %d: %d and %d used, want %d", step.id, step.sequence, f, q, step.want)
 		}
 	}
-	if _, err := b.Settle(t.Context(), "gw-1", 0, []limit.Counter{fixed(1)}); err == nil {
+	if _, err := b.Settle(t.Context(), limit.Once{ID: "gw-1"}, []limit.Counter{fixed(1)}); err == nil {
 		t.Error("sequence 0 was taken")
 	}
 }
@@ -263,7 +263,7 @@ func TestSettleLeavesOutWhatIsBroken(t *testing.T) {
 	}
 	b.server.Del("p:epoch")
 	for range 2 {
-		if _, err := b.Settle(t.Context(), "gw", 9, counters); !errors.Is(err, limit.ErrRestoring) {
+		if _, err := b.Settle(t.Context(), limit.Once{ID: "gw", Seq: 9}, counters); !errors.Is(err, limit.ErrRestoring) {
 			t.Fatalf("while quotas are being restored: %v", err)
 		}
 	}
@@ -272,19 +272,19 @@ func TestSettleLeavesOutWhatIsBroken(t *testing.T) {
 	}
 	b.declareWhole()
 	for range 3 {
-		if _, err := b.Settle(t.Context(), "gw", 9, counters); err != nil {
+		if _, err := b.Settle(t.Context(), limit.Once{ID: "gw", Seq: 9}, counters); err != nil {
 			t.Fatal(err)
 		}
 		if f, q := used(); f != 4 || q != 4 {
 			t.Errorf("%d and %d used, want 4 each", f, q)
 		}
 	}
-	broken, err := b.Settle(t.Context(), "gw", 12, counters)
+	broken, err := b.Settle(t.Context(), limit.Once{ID: "gw", Seq: 12}, counters)
 	if f, q := used(); err != nil || !slices.Equal(broken, []int{1}) || f != 8 || q != 8 {
 		t.Errorf("broken %v, %v, %d and %d used, want 8 each", broken, err, f, q)
 	}
 	b.server.Del("p:{t:a}:bad") // mended: what was passed over stays so
-	if broken, err := b.Settle(t.Context(), "gw", 12, counters); err != nil || len(broken) > 0 || b.server.Exists("p:{t:a}:bad") {
+	if broken, err := b.Settle(t.Context(), limit.Once{ID: "gw", Seq: 12}, counters); err != nil || len(broken) > 0 || b.server.Exists("p:{t:a}:bad") {
 		t.Errorf("broken %v, %v, keys %v", broken, err, b.keys())
 	}
 }

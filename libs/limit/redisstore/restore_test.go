@@ -38,14 +38,14 @@ func TestWithoutMarkerNoQuotaIsCharged(t *testing.T) {
 		t.Error("the breaker took it for an outage")
 	}
 	for range 2 { // it is refused before its number is remembered
-		_, err := b.Settle(t.Context(), "gw", 7, []limit.Counter{quota(100)})
+		_, err := b.Settle(t.Context(), limit.Once{ID: "gw", Seq: 7}, []limit.Counter{quota(100)})
 		if !errors.Is(err, limit.ErrRestoring) {
 			t.Fatalf("settlement: %v", err)
 		}
 	}
 	b.declareWhole()
 	for range 2 {
-		if _, err := b.Settle(t.Context(), "gw", 7, []limit.Counter{quota(100)}); err != nil {
+		if _, err := b.Settle(t.Context(), limit.Once{ID: "gw", Seq: 7}, []limit.Counter{quota(100)}); err != nil {
 			t.Fatal(err)
 		}
 	}

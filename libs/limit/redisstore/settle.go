@@ -10,17 +10,18 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
-// Settle charges counters whatever their state, each once for each sequence
-// number of an id, and is to be called again with the same arguments until it
-// returns nil. A call of n counters takes the n numbers up to its sequence; the
-// numbers of one id must grow: an id's last one is remembered, for 30 days.
-// Counter.At says when the units were used; costs below 0 refund. On Cluster
-// each slot is settled once of its own.
+// Settle charges counters whatever their state, each once for each number of an id,
+// and is to be called again with the same arguments until it returns nil. A call of
+// n counters takes the n numbers up to once.Seq; the numbers of one id must grow: an
+// id's last one is remembered, for 30 days. Counter.At says when the units were
+// used; costs below 0 refund. On Cluster each slot is settled once of its own. An
+// error is limit.ErrUnanswered where Redis may have charged them all the same.
 //
 // broken are the places of counters whose key holds something else: they stay
 // as they are, and will not come to be charged. It concerns no other. Waits up
 // to CallTimeout, or as long as ctx says.
-func (s *Store) Settle(ctx context.Context, id string, sequence uint64, counters []limit.Counter) (broken []int, err error) {
+func (s *Store) Settle(ctx context.Context, once limit.Once, counters []limit.Counter) (broken []int, err error) {
+	id, sequence := once.ID, once.Seq
 	if sequence < uint64(len(counters)) || sequence > limit.MaxInteger {
 		return nil, fmt.Errorf("settle %s: sequence %d of %d counters is not in %[3]d to 2^53", id, sequence, len(counters))
 	}
@@ -58,8 +59,10 @@ func (a *asking) settled() (broken []int, err error) {
 	for _, p := range a.parts {
 		switch {
 		case p == nil:
-			err = errNoAnswer
-			continue
+			err = fmt.Errorf("%w: %w", errNoAnswer, limit.ErrUnanswered)
+			return nil, err
+		case p.err != nil && p.lost:
+			return nil, fmt.Errorf("%w: %w", p.err, limit.ErrUnanswered)
 		case p.err != nil:
 			err = p.err
 			continue
@@ -105,7 +108,7 @@ func (a *asking) laySettlement(s *Store, id string, sequence uint64, counters []
 			p := a.part(s, 0, slot)
 			p.settle = true
 			p.begin(false)
-			p.guard(guards[slot], number)
+			p.guard(guards[slot], fromBelow, int64(number)) //nolint:gosec // below 2^53
 			p.end(p.add(s.o.KeyPrefix, c, i, now))
 		}
 	}

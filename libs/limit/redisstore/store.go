@@ -103,33 +103,30 @@ func (s *Store) Close() error {
 // back when the answer comes in late. Where it is lost, quotas are given back
 // by the call's receipt; rates are not (Stats.Lost).
 func (s *Store) Decide(ctx context.Context, counters []limit.Counter) (limit.Decision, error) {
-	d, _, err := s.decide(ctx, counters, limit.Note{})
-	return d, err
-}
-
-// decide reports of a decision with a note whether it is open: the note is to
-// be taken back.
-func (s *Store) decide(ctx context.Context, counters []limit.Counter, note limit.Note) (d limit.Decision, open bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return limit.Decision{}, false, err
+		return limit.Decision{}, err
 	}
 	for i := range counters {
 		if err := counters[i].Check(); err != nil {
-			return limit.Decision{}, false, err
+			return limit.Decision{}, err
 		}
 	}
 	if !needsRedis(counters) {
 		now, _ := s.clock.redis(s.now())
-		return limit.Decision{Allowed: true, Now: now, States: freeStates(counters)}, false, nil
+		return limit.Decision{Allowed: true, Now: now, States: freeStates(counters)}, nil
 	}
 	a := s.askPool.Get().(*asking)
 	defer func() {
 		a.reset(s)
 		s.askPool.Put(a)
 	}()
-	a.note = note
-	d, err = a.decide(ctx, s, counters)
-	return d, note.Of != 0 && (err != nil || !d.Allowed) && a.open(), err
+	return a.decide(ctx, s, counters)
+}
+
+// Clock is Redis's clock, never later than it is as far as its answers tell.
+func (s *Store) Clock() time.Time {
+	now, _ := s.clock.redis(s.now())
+	return now
 }
 
 // release makes a part that nobody needs any longer fit for use again.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
@@ -228,4 +229,28 @@ func (l *lanes) underWay() map[*lane]uint64 {
 		busy[n] = n.sent
 	}
 	return busy
+}
+
+// Epoch names what Redis has not lost: it is another one after each restore of any
+// process. Empty while it is not known of all of them.
+func (s *Store) Epoch() string {
+	if s.servers.cluster == nil {
+		return epochOrNone(s.servers.epochs[0].Load())
+	}
+	seen := map[string]bool{}
+	for slot := range s.servers.epochs {
+		named := epochOrNone(s.servers.epochs[slot].Load())
+		if named == "" {
+			return ""
+		}
+		seen[named] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(seen)), " ")
+}
+
+func epochOrNone(named *string) string {
+	if named == nil || *named == noEpoch {
+		return ""
+	}
+	return *named
 }

@@ -27,7 +27,7 @@ func (a *asking) giveBack(ctx context.Context, s *Store, d *limit.Decision) {
 		}
 		for _, g := range p.groups {
 			if !g.apart && g.status == statusCharged {
-				p.undo(s, a.part(s, from, p.slot), g, &a.note)
+				p.undo(s, a.part(s, from, p.slot), g)
 			}
 		}
 	}
@@ -46,16 +46,11 @@ func (a *asking) giveBack(ctx context.Context, s *Store, d *limit.Decision) {
 	}
 }
 
-// undo lays out in another part what takes back a group's charge. That of one
-// with a note ends the note, so that nobody who finds it does the same.
-func (p *part) undo(s *Store, other *part, g group, note *limit.Note) {
+// undo lays out in another part what takes back a group's charge.
+func (p *part) undo(s *Store, other *part, g group) {
 	at := time.UnixMicro(p.now).UTC()
-	other.settle, other.giving = true, s.o.Owe != nil && !g.noted
+	other.settle, other.giving = true, s.o.Owe != nil
 	other.begin(false)
-	other.groups[len(other.groups)-1].undoes = true
-	if g.noted {
-		other.noteEnd(s, note)
-	}
 	repeated := false
 	for i, n := g.from, g.at; i < g.to; i++ {
 		c := undone(p.counters[i], at)
@@ -107,8 +102,7 @@ func (s *Store) owe(p *part) {
 }
 
 // takeBack undoes the charges of a part's groups: what is owed is on disk, and
-// neither an outage nor the end of this process loses it. Those with a note are
-// their caller's to take back, who may have done it already.
+// neither an outage nor the end of this process loses it.
 func (s *Store) takeBack(p *part) {
 	if s.o.Owe == nil {
 		s.sendBack(p)
@@ -116,7 +110,7 @@ func (s *Store) takeBack(p *part) {
 	}
 	at := time.UnixMicro(p.now).UTC()
 	for _, g := range p.groups {
-		if g.status != statusCharged || g.noted {
+		if g.status != statusCharged {
 			continue
 		}
 		back := make([]limit.Counter, 0, g.to-g.from)
@@ -136,7 +130,7 @@ func (s *Store) takeBack(p *part) {
 func (s *Store) sendBack(p *part) {
 	var back *part
 	for _, g := range p.groups {
-		if g.status != statusCharged || g.noted {
+		if g.status != statusCharged {
 			continue
 		}
 		if back == nil {
@@ -144,7 +138,7 @@ func (s *Store) sendBack(p *part) {
 			back.slot = p.slot
 			back.state.Store(partLeft)
 		}
-		p.undo(s, back, g, nil)
+		p.undo(s, back, g)
 	}
 	if back == nil {
 		return

@@ -14,7 +14,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/sluice-platform/sluice/libs/cache"
-	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/libs/spool/shipper"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/services/billing"
@@ -44,7 +43,6 @@ var origins = []struct {
 	{"demo", "", always(demo.RegisterMetrics)},
 	{"tables and groups", "Of each room that reads Kafka (libs/stream).", always(stream.RegisterMetrics)},
 	{"cache", "Of each gateway, for each service that is cached (libs/cache).", always(func(r prometheus.Registerer) { cache.NewMetrics(r) })},
-	{"settlement", "Of each gateway (libs/settle).", always(settle.RegisterMetrics)},
 	{"spool", "Of each gateway (libs/spool/shipper).", func(r prometheus.Registerer) error { return shipper.RegisterMetrics(r, nil) }},
 }
 

@@ -1,13 +1,12 @@
 package charge
 
 import (
-	"context"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/sampledlog"
-	"github.com/sluice-platform/sluice/libs/settle"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 )
 
 // Charger charges requests. Its fields are set before the first; it is safe for
@@ -24,15 +23,15 @@ type Charger struct {
 }
 
 // Journal keeps what could not be charged, corrected or given back until it can
-// be: *settle.Settler. It copies its arguments, never blocks on I/O but that of
-// the store in Decide, and is safe for concurrent use.
+// be: *journal.Journal. It copies its arguments, never blocks on I/O, and is safe
+// for concurrent use.
 type Journal interface {
 	Append(at time.Time, counters []limit.Counter)
-	// Decide charges what may have to be given back: at the places of back, a bit
-	// each. Of a decision that passes the hold is to be ended.
-	Decide(ctx context.Context, counters []limit.Counter, back uint64) (limit.Decision, settle.Hold, error)
-	Keep(h settle.Hold)
-	GiveBack(h settle.Hold, at time.Time, counters []limit.Counter)
+	// Begin has what a request was charged given back if this process is killed
+	// before the request is ended with End or GiveBack.
+	Begin(at time.Time, counters []limit.Counter) journal.InFlight
+	End(f journal.InFlight)
+	GiveBack(f journal.InFlight, at time.Time, counters []limit.Counter)
 }
 
 // Shares judges by this gateway's share of each limit: *share.Limiter.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
-	"github.com/sluice-platform/sluice/libs/settle"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge/journal"
 )
 
 // Charges are a request's. One goroutine owns them from New to Free; they come
@@ -43,7 +43,7 @@ type Charges struct {
 	outage bool
 	taken  []taken // of this gateway's shares
 
-	hold     settle.Hold // has on disk what may have to be given back
+	inFlight journal.InFlight // what may have to be given back, in the journal
 	finished bool
 	// begunAt is the cost when the request was forwarded.
 	begunAt int64

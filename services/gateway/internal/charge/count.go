@@ -77,24 +77,27 @@ func (c *Charger) askStore(q *Charges, s set, again bool) {
 	}
 }
 
-// charge asks for what a request is charged. What rules with refundOn take is on
-// disk before: if this process dies before the call's end is known, the client
-// gets no answer, and the next start gives back what was charged. A client that
-// goes away does not cut the call short, or a charge would be made that no event
-// tells of; the store bounds it.
-func (c *Charger) charge(q *Charges, s set) (d limit.Decision, err error) {
-	var back uint64
-	for i := range min(len(s.matches), limit.MaxNoted) {
+// charge asks for what a request is charged. What rules with refundOn took is in the
+// journal before the request is forwarded: if this process is killed before the
+// call's end is known, the client gets no answer, and the next start gives it back.
+// A client that goes away does not cut the call short, or a charge would be made
+// that no event tells of; the store bounds it.
+func (c *Charger) charge(q *Charges, s set) (limit.Decision, error) {
+	d, err := c.Store.Decide(context.Background(), s.counters)
+	if err != nil || !d.Allowed {
+		return d, err
+	}
+	var back []limit.Counter
+	for i := range s.matches {
 		// A shadow rule's stays charged after a kill: nobody pays for it.
 		if n := &s.counters[i]; s.matches[i].Rule.RefundOn != nil && n.Cost > 0 && !n.Apart() {
-			back |= 1 << i
+			back = append(back, *n)
 		}
 	}
-	if back == 0 {
-		return c.Store.Decide(context.Background(), s.counters)
+	if len(back) > 0 {
+		q.inFlight = c.Journal.Begin(d.Now, back)
 	}
-	d, q.hold, err = c.Journal.Decide(context.Background(), s.counters, back)
-	return d, err
+	return d, nil
 }
 
 // observe remembers what was left of the counters whose rules are local.

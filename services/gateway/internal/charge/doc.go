@@ -21,5 +21,5 @@
 //   - Shadow rules are charged apart and deny nothing.
 //   - A request's Charges belong to one goroutine.
 //
-// The gateway calls it between matching and the answer; libs/settle is its journal.
+// The gateway calls it between matching and the answer; package journal is on disk.
 package charge

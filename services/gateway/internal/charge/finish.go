@@ -59,9 +59,9 @@ func (c *Charger) refund(q *Charges, status int, how rule.Failure) {
 	}
 	c.journal(q, owed)
 	if len(back) > 0 {
-		c.Journal.GiveBack(q.hold, q.JudgedAt, back)
+		c.Journal.GiveBack(q.inFlight, q.JudgedAt, back)
 	} else {
-		c.Journal.Keep(q.hold)
+		c.Journal.End(q.inFlight)
 	}
 	if failed {
 		c.Metrics.Refunds.Inc()

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
-// marked is the journal as far as Unsettled asks it: *settle.Settler.
+// marked is the journal as far as Unsettled asks it: *journal.Journal.
 type marked interface {
 	Mark() uint64
 	Settled(mark uint64) bool

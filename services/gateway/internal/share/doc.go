@@ -27,6 +27,6 @@
 //   - Memory is bounded; a counter that is forgotten is one never seen.
 //
 // internal/membership says how many gateways live. The gateway observes, decides
-// here while the store is away, and has libs/settle charge it afterwards
+// here while the store is away, and has the journal charge it afterwards
 // (docs/adr/0012-local-shares.md).
 package share

@@ -1,11 +1,8 @@
-package settle
+package journal
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -13,97 +10,26 @@ import (
 	"path/filepath"
 )
 
-// The state's file has room for two records, a page each, so that no write of one
-// touches the other. All of it is on disk from the start: a disk that is full
-// takes what goes over blocks that are there.
-const (
-	stateName   = "journal.state"
-	statePage   = 4096
-	stateBytes  = 2 * statePage
-	maxID       = 64 // bytes of a journal's name
-	recordBytes = 4*8 + maxID + crc32.Size
-)
-
-// errNoState means that a file has no record that is whole.
-var errNoState = errors.New("the journal's state is damaged")
-
-func statePlace(seq uint64) int64 { return int64(seq%2) * statePage }
-
-// encode writes a record: number, intent, done, notes, name, and the sum of these.
-func (s *state) encode() (b [recordBytes]byte) {
-	for i, n := range [...]uint64{s.seq, s.intent, s.done, s.notes} {
-		binary.LittleEndian.PutUint64(b[8*i:], n)
-	}
-	copy(b[32:], s.id)
-	binary.LittleEndian.PutUint32(b[32+maxID:], crc32.Checksum(b[:32+maxID], castagnoli))
-	return b
-}
-
-// decodeState reads the record with the higher number; ok is false where both
-// were never written, or torn, and of what is no such file.
-func decodeState(b []byte) (s *state, ok bool) {
-	if len(b) != stateBytes {
-		return nil, false
-	}
-	for page := range 2 {
-		r := b[page*statePage:][:recordBytes]
-		if binary.LittleEndian.Uint32(r[32+maxID:]) != crc32.Checksum(r[:32+maxID], castagnoli) {
-			continue
-		}
-		seq := binary.LittleEndian.Uint64(r)
-		if statePlace(seq) != int64(page)*statePage || ok && seq < s.seq {
-			continue
-		}
-		s, ok = &state{
-			seq: seq, intent: binary.LittleEndian.Uint64(r[8:]), done: binary.LittleEndian.Uint64(r[16:]),
-			notes: binary.LittleEndian.Uint64(r[24:]), id: string(bytes.TrimRight(r[32:32+maxID], "\x00")),
-		}, true
-	}
-	return s, ok
-}
-
 // loadState opens the folder's state, or begins one. One that cannot be read is
 // begun anew, too: what it said only concerns records not yet settled.
 func loadState(dir string, log *slog.Logger) (*state, error) {
-	old, err := oldState(dir)
-	if err != nil {
-		return nil, err
-	}
-	s, err := openOrBegin(filepath.Join(dir, stateName), old, log)
-	if err != nil {
-		return nil, err
-	}
-	if old != nil && old.newer(s) {
-		err = s.goOnFrom(old)
-	}
-	// Whoever made the file may have died before its name was on disk.
-	if err == nil {
-		err = syncDir(dir)
-	}
-	if err == nil && old != nil {
-		err = removeOldState(dir)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
-}
-
-// openOrBegin opens the file, or makes one: of the state of a version before, where
-// there is one.
-func openOrBegin(path string, old *state, log *slog.Logger) (*state, error) {
+	path := filepath.Join(dir, stateName)
 	s, err := openState(path)
 	damaged := errors.Is(err, errNoState)
-	if !damaged && !errors.Is(err, fs.ErrNotExist) {
-		return s, err
-	}
-	if old != nil {
-		return old.create(path)
-	}
 	if damaged {
 		log.Error("the journal's state is damaged and begun anew; what was being charged may be charged once more", "file", path)
 	}
-	return newState().create(path)
+	if damaged || errors.Is(err, fs.ErrNotExist) {
+		s, err = newState().create(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Whoever made the file may have died before its name was on disk.
+	if err := syncDir(dir); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
 }
 
 // openState opens the file and reads what counts.

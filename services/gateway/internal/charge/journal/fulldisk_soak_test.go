@@ -1,6 +1,6 @@
 //go:build soak
 
-package settle
+package journal
 
 import (
 	"errors"
@@ -44,14 +44,10 @@ func startOnFullDisk(t *testing.T, disk string) {
 	l, dir := newLedger(), filepath.Join(disk, "settle")
 	s := open(t, dir, l, nil)
 	s.Append(noon, ofA(1))
-	decide(t, s, ofA(10)) // in flight
-	owed := decide(t, s, ofA(100))
-	s.Keep(decide(t, s, ofA(1000)))
-	if err := s.spool.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.GiveBack(owed, noon, ofA(-100))
-	_ = s.Close() // its journal is closed already
+	l.charge(s, ofA(10)) // in flight
+	s.GiveBack(l.charge(s, ofA(100)), noon, ofA(-100))
+	s.End(l.charge(s, ofA(1000)))
+	killed(t, s)
 	first, half := filepath.Join(disk, "first"), filepath.Join(disk, "half")
 	killed(t, open(t, half, l, nil))
 	if err := os.Remove(filepath.Join(half, stateName)); err != nil {

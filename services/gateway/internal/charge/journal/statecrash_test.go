@@ -1,4 +1,4 @@
-package settle
+package journal
 
 import (
 	"bytes"
@@ -88,7 +88,7 @@ func TestStatesSurviveACrashOfTheMachine(t *testing.T) {
 		safe = s.seq
 		for i := range 3 {
 			m.fails = fails && i == 2
-			if err := s.intend(uint64(10*step + i + 1)); (err != nil) != m.fails {
+			if err := s.intend(uint64(10*step+i+1), 1); (err != nil) != m.fails {
 				t.Fatal(err)
 			}
 			safe = s.seq

@@ -1,4 +1,4 @@
-package settle
+package journal
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ const ringName = "spool.ring"
 // disk has for certain what there was at the last sync.
 type power struct {
 	t       *testing.T
-	s       *Settler
+	s       *Journal
 	dir     string
 	l       *ledger
 	disk    []byte

@@ -1,4 +1,4 @@
-package settle
+package journal
 
 import (
 	"log/slog"
@@ -14,6 +14,8 @@ type sums struct {
 	log   *slog.Logger
 	place map[sumKey]int
 	all   []sum
+	// requests is how many records there were.
+	requests int
 }
 
 type sumKey struct {
@@ -37,10 +39,16 @@ func newSums(now, clock time.Time, log *slog.Logger) *sums {
 	return &sums{now: now, clock: clock, log: log, place: map[sumKey]int{}}
 }
 
-// add takes a record of the journal. One that cannot be read is of another
+// add takes a record of the journal; one that says only that a request is in
+// flight, or has ended well, is none to charge. One that cannot be read is of another
 // version, is logged and left out.
 func (s *sums) add(value []byte) {
-	r, err := decode(value)
+	kind, _, body := split(value)
+	if kind == kindBegun || kind == kindEnded {
+		return
+	}
+	s.requests++
+	r, err := decode(body)
 	if err != nil {
 		s.log.Error("a record of what passed uncounted cannot be read; it is not charged", "error", err)
 		return

@@ -1,4 +1,4 @@
-package settle
+package journal
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,67 +16,7 @@ import (
 
 var noon = time.Date(2026, 7, 31, 12, 0, 0, 0, time.UTC)
 
-// ledger keeps the promise of Store, and loses answers: what it charged, it may
-// say it did not.
-type ledger struct {
-	mu      sync.Mutex
-	last    map[string]uint64 // by guard: id and the first counter's owner
-	charged map[string]int64
-	at      map[string]time.Time
-	fail    func() (before, after bool)
-	broken  string
-	notes   // of decisions
-}
-
-func newLedger() *ledger {
-	return &ledger{last: map[string]uint64{}, charged: map[string]int64{}, at: map[string]time.Time{}}
-}
-
-func (l *ledger) Settle(_ context.Context, id string, number uint64, counters []limit.Counter) (broken []int, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var before, after bool
-	if l.fail != nil {
-		before, after = l.fail()
-	}
-	if before {
-		return nil, limit.ErrUnavailable
-	}
-	tag, _, _ := strings.Cut(counters[0].Key, ":")
-	number -= uint64(len(counters))
-	for i, c := range counters {
-		number++
-		if l.broken != "" && strings.Contains(c.Key, l.broken) {
-			broken = append(broken, i)
-			continue
-		}
-		l.once(id+tag, number, counters[i:i+1])
-	}
-	l.step("settled")
-	if after {
-		return nil, limit.ErrUnavailable
-	}
-	return broken, nil
-}
-
-// once charges the counters where the guard's number is below this one.
-func (l *ledger) once(guard string, number uint64, counters []limit.Counter) bool {
-	if number <= l.last[guard] {
-		return false
-	}
-	l.last[guard] = number
-	for _, c := range counters {
-		key := c.Key
-		if c.Renews() {
-			key += ":" + c.Calendar.At(c.At).Name()
-		}
-		l.charged[key] += c.Cost
-		l.at[key] = c.At
-	}
-	return true
-}
-
-func open(t *testing.T, dir string, store Store, now func() time.Time) *Settler {
+func open(t *testing.T, dir string, store Store, now func() time.Time) *Journal {
 	t.Helper()
 	s, err := Open(Options{Dir: dir, SizeBytes: 1 << 20, Gateway: "gw", Store: store, Now: now})
 	if err != nil {
@@ -88,7 +26,7 @@ func open(t *testing.T, dir string, store Store, now func() time.Time) *Settler 
 }
 
 // settle runs until nothing is pending, in the bubble's time.
-func settle(t *testing.T, s *Settler) {
+func settle(t *testing.T, s *Journal) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
