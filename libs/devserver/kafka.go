@@ -52,35 +52,33 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*Kafka, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start kafka: %w (Debian: apt-get install default-jdk-headless)", err)
 	}
-	port, err := choosePort(ctx, "kafka", o.Port, o.PortHint)
-	if err != nil {
-		return nil, err
-	}
-	controller, err := FreePort()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("start kafka: %w", err)
 	}
-	properties := filepath.Join(dir, "server.properties")
-	if err := writeKafkaProperties(properties, kafkaProperties(dir, port, controller, o.Properties)); err != nil {
-		return nil, fmt.Errorf("start kafka: %w", err)
-	}
 	options := jvm(orDefault(o.HeapMB, 256), "-cp", classes)
-	tool := append(slices.Clone(options), "kafka.tools.StorageTool")
-	k := &Kafka{server{spec: launch{
-		name: "kafka", port: port, hint: o.PortHint, dir: dir, program: java,
-		args:       append(options, "kafka.Kafka", properties),
-		prepare:    func(ctx context.Context) error { return formatKafka(ctx, dir, java, tool, properties) },
-		ready:      func(ctx context.Context) error { return PingKafka(ctx, loopback(port)) },
-		stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL, stopWait: 20 * time.Second,
-	}}}
-	if err := k.Start(ctx); err != nil {
-		return nil, err
-	}
-	return k, nil
+	return onPort(ctx, "kafka", o.Port, o.PortHint, func(port int) (*Kafka, error) {
+		controller, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		properties := filepath.Join(dir, "server.properties")
+		if err := writeKafkaProperties(properties, kafkaProperties(dir, port, controller, o.Properties)); err != nil {
+			return nil, fmt.Errorf("start kafka: %w", err)
+		}
+		tool := append(slices.Clone(options), "kafka.tools.StorageTool")
+		k := &Kafka{server{spec: launch{
+			name: "kafka", port: port, hint: o.PortHint, dir: dir, program: java,
+			args:       append(slices.Clone(options), "kafka.Kafka", properties),
+			prepare:    func(ctx context.Context) error { return formatKafka(ctx, dir, java, tool, properties) },
+			ready:      func(ctx context.Context) error { return PingKafka(ctx, loopback(port)) },
+			stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL, stopWait: 20 * time.Second,
+		}}}
+		if err := k.Start(ctx); err != nil {
+			return nil, err
+		}
+		return k, nil
+	})
 }
 
 func orDefault(n, fallback int) int {

@@ -1,6 +1,7 @@
 package devserver
 
 import (
+	"bytes"
 	"os"
 	"strings"
 )
@@ -17,4 +18,19 @@ func logTail(path string) string {
 		all = all[len(all)-lines:]
 	}
 	return "; the end of " + path + ":\n\t" + strings.Join(all, "\n\t")
+}
+
+// logSize is how long a log is; 0 where there is none.
+func logSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// logHas reports whether a log says something, in whatever case, behind its first bytes.
+func logHas(path string, behind int64, what string) bool {
+	raw, err := os.ReadFile(path)
+	return err == nil && bytes.Contains(bytes.ToLower(raw[min(behind, int64(len(raw))):]), []byte(what))
 }

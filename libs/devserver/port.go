@@ -2,6 +2,7 @@ package devserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -27,17 +28,30 @@ func (e *PortTakenError) Error() string {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// FreePort returns a port nobody listens on at this moment. It is taken from below the range the kernel gives to
-// outgoing connections, so that the port of a stopped server is still free when the server comes back.
+// FreePort returns a port on which nobody listens, and which no other process gets from FreePort or ReservePort before
+// this one has ended. It is taken from below the range the kernel gives to outgoing connections, so that the port of a
+// stopped server is still free when the server comes back.
 func FreePort() (int, error) {
 	const low, high, tries = 15000, 32000, 200
 	for range tries {
 		port := low + rand.IntN(high-low)
-		if portFree(port) {
+		free, err := ReservePort(port)
+		if err != nil {
+			return 0, fmt.Errorf("find a free port: %w", err)
+		}
+		if free {
 			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("find a free port: none in %d tries between %d and %d", tries, low, high)
+}
+
+// ReservePort reports whether a port is free, and if so keeps it for this process as FreePort does.
+func ReservePort(port int) (bool, error) {
+	if ours, err := reserved.take(port); !ours {
+		return false, err
+	}
+	return portFree(port), nil
 }
 
 func portFree(port int) bool {
@@ -48,19 +62,33 @@ func portFree(port int) bool {
 	return l.Close() == nil
 }
 
-// choosePort returns want once it is free, or a free port when want is 0. A wanted port that stays taken is a
-// *PortTakenError.
-func choosePort(ctx context.Context, server string, want int, hint string) (int, error) {
-	if want == 0 {
-		return FreePort()
+// onPort starts a server on the port wanted once that is free, or on a free one when want is 0. A wanted port that stays
+// taken is a *PortTakenError; in place of a free one that another program was quicker to take, another is tried.
+func onPort[S any](ctx context.Context, server string, want int, hint string, start func(port int) (S, error)) (S, error) {
+	var none S
+	if want != 0 {
+		if err := awaitPortFree(ctx, launch{name: server, port: want, hint: hint}); err != nil {
+			return none, err
+		}
+		return start(want)
 	}
-	return want, awaitPortFree(ctx, launch{name: server, port: want, hint: hint})
+	for try := 1; ; try++ {
+		port, err := FreePort()
+		if err != nil {
+			return none, err
+		}
+		s, err := start(port)
+		var taken *PortTakenError
+		if err == nil || try == 5 || !errors.Is(err, errAddressInUse) && !errors.As(err, &taken) {
+			return s, err
+		}
+	}
 }
 
 // awaitPortFree allows for the listener of a process that is just dying: after a kill -9 of its parent the next run
 // may be quicker than the servers' end.
 func awaitPortFree(ctx context.Context, spec launch) error {
-	const patience, interval = 2 * time.Second, 20 * time.Millisecond
+	const patience, interval = 5 * time.Second, 20 * time.Millisecond
 	deadline := time.Now().Add(patience)
 	for !portFree(spec.port) {
 		taken := &PortTakenError{Server: spec.name, Port: spec.port, Hint: spec.hint}

@@ -59,10 +59,6 @@ func PostgresURL(port int, database string) string {
 // reach Dir. Such an outside folder lives as long as Dir: it is discarded when Dir was deleted meanwhile. ctx bounds the
 // wait only.
 func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
-	port, err := choosePort(ctx, "postgres", o.Port, o.PortHint)
-	if err != nil {
-		return nil, err
-	}
 	owner, err := postgresOwner()
 	if err != nil {
 		return nil, fmt.Errorf("start postgres: %w", err)
@@ -75,30 +71,32 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start postgres: %w", err)
 	}
-	p := &Postgres{database: o.Database, server: server{spec: launch{
-		name: "postgres", port: port, hint: o.PortHint, dir: dir, cred: owner.cred,
-		program: filepath.Join(bin, "postgres"), args: postgresArgs(dir, port, o), env: []string{"LC_ALL=C"},
-		prepare: func(ctx context.Context) error {
-			if err := initPostgres(ctx, bin, dir, owner); err != nil {
-				return err
-			}
-			return clearStalePID(ctx, dir)
-		},
-		ready: func(ctx context.Context) error { return PingPostgres(ctx, PostgresURL(port, "postgres")) },
-		// SIGINT: disconnect everybody and shut down. SIGQUIT for an orphan: at once, backends too, recovery later.
-		stopSignal: syscall.SIGINT, deathSignal: syscall.SIGQUIT, stopWait: 15 * time.Second,
-	}}}
-	if p.database == "" {
-		p.database = "postgres"
-	}
-	if err := p.Start(ctx); err != nil {
-		return nil, err
-	}
-	if err := ensureDatabase(ctx, port, p.database); err != nil {
-		p.Kill()
-		return nil, fmt.Errorf("start postgres: %w", err)
-	}
-	return p, nil
+	return onPort(ctx, "postgres", o.Port, o.PortHint, func(port int) (*Postgres, error) {
+		p := &Postgres{database: o.Database, server: server{spec: launch{
+			name: "postgres", port: port, hint: o.PortHint, dir: dir, cred: owner.cred,
+			program: filepath.Join(bin, "postgres"), args: postgresArgs(dir, port, o), env: []string{"LC_ALL=C"},
+			prepare: func(ctx context.Context) error {
+				if err := initPostgres(ctx, bin, dir, owner); err != nil {
+					return err
+				}
+				return clearStalePID(ctx, dir)
+			},
+			ready: func(ctx context.Context) error { return PingPostgres(ctx, PostgresURL(port, "postgres")) },
+			// SIGINT: disconnect everybody and shut down. SIGQUIT for an orphan: at once, backends too, recovery later.
+			stopSignal: syscall.SIGINT, deathSignal: syscall.SIGQUIT, stopWait: 15 * time.Second,
+		}}}
+		if p.database == "" {
+			p.database = "postgres"
+		}
+		if err := p.Start(ctx); err != nil {
+			return nil, err
+		}
+		if err := ensureDatabase(ctx, port, p.database); err != nil {
+			p.Kill()
+			return nil, fmt.Errorf("start postgres: %w", err)
+		}
+		return p, nil
+	})
 }
 
 func postgresArgs(dir string, port int, o PostgresOptions) []string {

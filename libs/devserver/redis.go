@@ -23,6 +23,8 @@ type RedisOptions struct {
 	PortHint string
 	// AppendOnly keeps the data, synced once a second, as in production. Without it nothing is kept.
 	AppendOnly bool
+	// Cluster makes it a node of a Redis Cluster, with a free port for the bus, and no slots yet.
+	Cluster bool
 	// Args are further options of redis-server, for example "--maxmemory", "64mb". They win over the ones above.
 	Args []string
 }
@@ -36,25 +38,27 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start redis: %w (Debian: apt-get install redis-server)", err)
 	}
-	port, err := choosePort(ctx, "redis", o.Port, o.PortHint)
-	if err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start redis: %w", err)
 	}
-	r := &Redis{server{spec: launch{
-		name: "redis", port: port, hint: o.PortHint, dir: o.Dir, program: program, args: redisArgs(port, o),
-		ready:      func(ctx context.Context) error { return PingRedis(ctx, loopback(port)) },
-		stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL, stopWait: 10 * time.Second,
-	}}}
-	if err := r.Start(ctx); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return onPort(ctx, "redis", o.Port, o.PortHint, func(port int) (*Redis, error) {
+		args, err := redisArgs(port, o)
+		if err != nil {
+			return nil, err
+		}
+		r := &Redis{server{spec: launch{
+			name: "redis", port: port, hint: o.PortHint, dir: o.Dir, program: program, args: args,
+			ready:      func(ctx context.Context) error { return PingRedis(ctx, loopback(port)) },
+			stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL, stopWait: 10 * time.Second,
+		}}}
+		if err := r.Start(ctx); err != nil {
+			return nil, err
+		}
+		return r, nil
+	})
 }
 
-func redisArgs(port int, o RedisOptions) []string {
+func redisArgs(port int, o RedisOptions) ([]string, error) {
 	appendOnly := "no"
 	if o.AppendOnly {
 		appendOnly = "yes"
@@ -69,7 +73,14 @@ func redisArgs(port int, o RedisOptions) []string {
 		// What gateways ask of a Redis that counts: no stop of milliseconds for a rewrite of a small file, nor while one is written.
 		args = append(args, "--no-appendfsync-on-rewrite", "yes", "--auto-aof-rewrite-min-size", "4gb")
 	}
-	return append(args, o.Args...)
+	if o.Cluster {
+		bus, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-port", strconv.Itoa(bus))
+	}
+	return append(args, o.Args...), nil
 }
 
 // PingRedis is one probe: nil when the server at addr (host:port) answers PONG. A server that still reads its file

@@ -49,14 +49,6 @@ func StartSearch(ctx context.Context, o SearchOptions) (*Search, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start search: %w (Debian: apt-get install default-jdk-headless)", err)
 	}
-	port, err := choosePort(ctx, "search", o.Port, o.PortHint)
-	if err != nil {
-		return nil, err
-	}
-	transport, err := FreePort()
-	if err != nil {
-		return nil, err
-	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("start search: %w", err)
@@ -65,16 +57,22 @@ func StartSearch(ctx context.Context, o SearchOptions) (*Search, error) {
 		return nil, fmt.Errorf("start search: %w", err)
 	}
 	options := jvm(orDefault(o.HeapMB, 512), "-XX:MaxDirectMemorySize=128m", "-Dlog4j2.disable.jmx=true", "-cp", classes)
-	s := &Search{server{spec: launch{
-		name: "search", port: port, hint: o.PortHint, dir: dir, program: java,
-		args:       slices.Concat(options, []string{"SearchNode"}, searchSettings(dir, port, transport)),
-		ready:      func(ctx context.Context) error { return PingSearch(ctx, "http://"+loopback(port)) },
-		stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL, stopWait: 15 * time.Second,
-	}}}
-	if err := s.Start(ctx); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return onPort(ctx, "search", o.Port, o.PortHint, func(port int) (*Search, error) {
+		transport, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		s := &Search{server{spec: launch{
+			name: "search", port: port, hint: o.PortHint, dir: dir, program: java,
+			args:       slices.Concat(options, []string{"SearchNode"}, searchSettings(dir, port, transport)),
+			ready:      func(ctx context.Context) error { return PingSearch(ctx, "http://"+loopback(port)) },
+			stopSignal: syscall.SIGTERM, deathSignal: syscall.SIGKILL, stopWait: 15 * time.Second,
+		}}}
+		if err := s.Start(ctx); err != nil {
+			return nil, err
+		}
+		return s, nil
+	})
 }
 
 func searchSettings(dir string, port, transport int) []string {

@@ -14,6 +14,9 @@ import (
 // ErrRunning is returned by Start when the server's process is already there.
 var ErrRunning = errors.New("already running")
 
+// errAddressInUse is within the error of a server whose log says that one of its ports is taken.
+var errAddressInUse = errors.New("address already in use")
+
 // launch is all it takes to start one server, kept so that Start can do it again on the same data.
 type launch struct {
 	name    string
@@ -94,12 +97,16 @@ func (s *server) Start(ctx context.Context) error {
 	if err := awaitPortFree(ctx, s.spec); err != nil {
 		return err
 	}
+	logged := logSize(s.LogFile())
 	run, err := s.fork()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", s.spec.name, err)
 	}
 	if err := s.awaitReady(ctx, run); err != nil {
 		s.reap(run)
+		if logHas(s.LogFile(), logged, errAddressInUse.Error()) {
+			err = fmt.Errorf("%w: %w", errAddressInUse, err)
+		}
 		return fmt.Errorf("start %s: %w%s", s.spec.name, err, logTail(s.LogFile()))
 	}
 	s.run = run

@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,9 +50,8 @@ func StartRedisCluster(t testing.TB) *RedisCluster {
 
 func (c *RedisCluster) start(t testing.TB) {
 	t.Helper()
-	node := StartRedisWith(t, devserver.RedisOptions{Args: []string{
-		"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-		"--cluster-port", strconv.Itoa(freePort(t)), "--repl-diskless-sync-delay", "0", "--appendonly", "yes",
+	node := StartRedisWith(t, devserver.RedisOptions{Cluster: true, Args: []string{
+		"--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0", "--appendonly", "yes",
 	}})
 	client := redis.NewClient(&redis.Options{Addr: node.Addr()})
 	t.Cleanup(func() { _ = client.Close() })
@@ -163,13 +161,4 @@ func text(t testing.TB, client *redis.Client, args ...any) string {
 		t.Fatalf("%v: %v", args, err)
 	}
 	return s
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	port, err := devserver.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

@@ -21,7 +21,10 @@ const SentinelMaster = "counters"
 // returns its address.
 func StartSentinel(t testing.TB, masterPort int) string {
 	t.Helper()
-	port := freePort(t)
+	port, err := devserver.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %[2]s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[2]s 1000\nsentinel failover-timeout %[2]s 5000\n", port, SentinelMaster, masterPort)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

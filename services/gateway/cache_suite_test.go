@@ -4,16 +4,17 @@ package gateway
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 )
@@ -30,7 +31,11 @@ func TestPublicCacheSuite(t *testing.T) {
 	if dir == "" {
 		t.Fatal("CACHE_TESTS must be the folder of the package http-cache-tests")
 	}
-	port := freePort(t)
+	free, err := devserver.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(free)
 	origin := exec.CommandContext(t.Context(), "node", "--no-warnings", "server/server.mjs")
 	origin.Dir = dir
 	origin.Env = append(os.Environ(), "npm_config_protocol=http", "npm_config_port="+port, "npm_config_pidfile="+t.TempDir()+"/pid")
@@ -87,14 +92,4 @@ func judgeSuite(t *testing.T, out []byte) {
 	if least := len(results) * 260 / 365; passed < least {
 		t.Errorf("%d of %d tests passed, want %d", passed, len(results), least)
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 }

@@ -82,7 +82,7 @@ func TestDevFromFirstStartToKill(t *testing.T) {
 }
 
 func TestDevNamesWhatIsInItsWay(t *testing.T) {
-	offset := freeOffset(t) + 3
+	offset := freeOffset(t)
 	var taken []net.Listener
 	for _, port := range []int{portGateway, portDemo} {
 		l, err := net.Listen("tcp", (&devRun{offset: offset}).addr(port))
@@ -189,7 +189,7 @@ func (r *devRun) metricsAreDocumented() {
 // refusesASecond starts another on the same data.
 func (r *devRun) refusesASecond(data string) {
 	r.t.Helper()
-	other := startDev(r.t, data, freeOffset(r.t)+5)
+	other := startDev(r.t, data, freeOffset(r.t))
 	if code := other.awaitEnd(); code != 1 || !strings.Contains(other.output(), "is used by another sluice dev") {
 		r.t.Errorf("a second on the same data: exit code %d\n%s", code, other.output())
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/devserver"
 	"github.com/sluice-platform/sluice/libs/servertest"
 )
 
@@ -209,17 +211,18 @@ func (r *devRun) signal(sig syscall.Signal) {
 	}
 }
 
-// freeOffset is a port offset at which nothing listens on any of the ports.
+// freeOffset is a port offset at which nothing listens on any of the ports, and that no other test gets.
 func freeOffset(t *testing.T) int {
 	t.Helper()
 next:
-	for offset := 1000 + os.Getpid()%3000*3; offset < 12000; offset += 7 {
+	for range 200 {
+		offset := 1000 + rand.IntN(10000)
 		for _, port := range []int{8080, 8081, 8088, 8089, 9000, 15432, 16379, 19092} {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port+offset)))
-			if err != nil {
+			if free, err := devserver.ReservePort(port + offset); err != nil {
+				t.Fatal(err)
+			} else if !free {
 				continue next
 			}
-			_ = l.Close()
 		}
 		return offset
 	}

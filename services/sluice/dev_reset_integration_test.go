@@ -22,7 +22,7 @@ func TestDevBeginsAnew(t *testing.T) {
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	data, offset := filepath.Join(closed, "data"), freeOffset(t)+2
+	data, offset := filepath.Join(closed, "data"), freeOffset(t)
 
 	first := startDev(t, data, offset).awaitReady()
 	postgres := first.postgresData()

@@ -2,8 +2,11 @@ package dev
 
 import (
 	"net"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sluice-platform/sluice/libs/devserver"
 )
 
 func TestCheckPortsNamesEveryTakenPort(t *testing.T) {
@@ -45,14 +48,11 @@ func TestCheckPortsNamesEveryTakenPort(t *testing.T) {
 
 func TestCheckPortsNamesAnAddressGivenTwice(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := devserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	err = CheckPorts([]Port{{Owner: "gateway", Addr: addr, Change: "-"}, {Owner: "demo service", Addr: addr, Change: "--set demo.listen=…"}})
 	if err == nil || !strings.Contains(err.Error(), "demo service cannot listen on "+addr+": gateway does") {
 		t.Errorf("error %v", err)
