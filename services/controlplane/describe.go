@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/resource"
+
 	"github.com/danielgtaylor/huma/v2"
 )
 
@@ -203,4 +205,5 @@ func describe(schemas huma.Registry) {
 		schema := schemas.Map()[name]
 		schema.Required = slices.DeleteFunc(schema.Required, func(field string) bool { return field == "id" })
 	}
+	resource.DescribeWritten(schemas)
 }

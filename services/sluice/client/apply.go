@@ -56,7 +56,7 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 	if err != nil {
 		return err
 	}
-	want, err := k.decodeAll(documents)
+	want, err := k.decodeAll(documents, k.wrongKind(ctx, c))
 	if err != nil {
 		return err
 	}
@@ -87,23 +87,8 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		applied = append(applied, want[key].value)
 	}
-	k.warn(ctx, c, applied, warnings)
+	k.warnOfAll(ctx, c, applied, warnings)
 	return nil
-}
-
-// warn prints doubts about what was applied; they change nothing, and neither
-// does a trouble to find them.
-func (k kind[T]) warn(ctx context.Context, c *connection, applied []T, to io.Writer) {
-	if k.doubts == nil || len(applied) == 0 {
-		return
-	}
-	doubts, err := k.doubts(ctx, c, applied)
-	if err != nil {
-		doubts = append(doubts, fmt.Sprintf("could not look for mistakes in the %ss: %v", k.noun, err))
-	}
-	for _, doubt := range doubts {
-		fmt.Fprintln(to, "warning: "+doubt)
-	}
 }
 
 // execute prints and does the steps, which were checked: what fails now was

@@ -102,3 +102,29 @@ func TestDryRunWithATokenThatMayReadOnly(t *testing.T) {
 		t.Errorf("says %v", err)
 	}
 }
+
+// What a document of another kind looks like the control plane says, in place of each
+// field that is none of this kind.
+func TestApplyNamesTheKindThatADocumentLooksLike(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for document, says := range map[string]string{
+		"id: pro\nname: Pro\ncurrency: EUR\nrules: [{metric: m}]\n":                "standard input: document 1 (line 1): looks like a plan, which has currency and rules, and not like a rule; plans are written to /v1/plans (sluice plans apply)",
+		"name: demo\nprefix: /demo/\nupstreems: []\nendpoints: []\n":               "looks like a service",
+		"id: acme\nname: Acme\ntimezone: UTC\n":                                    "looks like a customer",
+		"subject: {kind: tenant, value: a}\nmetric: m\nlimit: 5\nreason: launch\n": "looks like an override",
+	} {
+		s.refused(t, says, document, "rules", "apply", "-f", "-")
+	}
+}
+
+// A dry run judges the documents of one apply beside each other.
+func TestDryRunWarnsOfDocumentsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	const rest = "subject: {kind: tenant, value: '*'}\nmetric: m\nlimit: {algorithm: gcra, limit: 5, window: 1m}\n"
+	_, warnings, err := s.run(t, "id: a\n"+rest+"---\nid: b\n"+rest, "rules", "apply", "-f", "-", "--dry-run")
+	if err != nil || !strings.HasPrefix(warnings, "warning: rule b never holds: rule a has") {
+		t.Errorf("%v, warns %s", err, warnings)
+	}
+}

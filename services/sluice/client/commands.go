@@ -64,7 +64,7 @@ func (k kind[T]) listCommand(c *connection) *cobra.Command {
 				return err
 			}
 			if output != "json" {
-				k.warn(cmd.Context(), c, items, cmd.ErrOrStderr())
+				k.warnOfStored(cmd.Context(), c, items, cmd.ErrOrStderr())
 			}
 			return nil
 		},

@@ -142,6 +142,8 @@ func (c *connection) request(ctx context.Context, r call) (*http.Request, error)
 type answerError struct {
 	status int
 	text   string
+	// problem is the stable identifier of what is wrong, detail its description.
+	problem, detail string
 }
 
 func (e *answerError) Error() string { return e.text }
@@ -154,12 +156,12 @@ func refused(err error) bool {
 
 func newAnswerError(res *http.Response, data []byte, flags map[string]string) error {
 	var problem struct {
-		Detail string `json:"detail"`
-		Errors []struct{ Field, Message string }
+		Type, Detail string
+		Errors       []struct{ Field, Message string }
 	}
 	text := fmt.Sprintf("%s %s: %s", res.Request.Method, res.Request.URL.EscapedPath(), res.Status)
 	if json.Unmarshal(data, &problem) != nil {
-		return &answerError{res.StatusCode, text}
+		return &answerError{status: res.StatusCode, text: text}
 	}
 	if len(problem.Errors) == 0 && problem.Detail != "" {
 		text += ": " + problem.Detail
@@ -167,7 +169,7 @@ func newAnswerError(res *http.Response, data []byte, flags map[string]string) er
 	for _, e := range problem.Errors {
 		text += "\n  " + strings.TrimPrefix(firstOf(flags[e.Field], e.Field)+": ", ": ") + e.Message
 	}
-	return &answerError{res.StatusCode, text}
+	return &answerError{res.StatusCode, text, problem.Type, problem.Detail}
 }
 
 // page is one page of any list.

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -42,13 +44,16 @@ func createKeyCommand(c *connection) *cobra.Command {
 		Use: "create --tenant TENANT", Short: "Create an API key, and print it this once", Args: NoArgs,
 		Example: "  sluice keys create --tenant acme --name ci --expires-at 2027-01-01T00:00:00Z",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := printJSON(cmd, c, call{method: http.MethodPost, path: "/v1/keys", body: key}); err != nil {
+			var answer warned
+			data, err := c.fetch(cmd.Context(), call{method: http.MethodPost, path: "/v1/keys", body: key})
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(json.Unmarshal(data, &answer), writeJSON(cmd.OutOrStdout(), json.RawMessage(data))); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "keep the key: it is shown this once, and only its hash is stored")
-			if doubt := strayTenant(cmd.Context(), c, key.TenantID); doubt != "" {
-				fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+doubt)
-			}
+			answer.print(cmd.ErrOrStderr())
 			return nil
 		},
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -27,9 +26,8 @@ type kind[T any] struct {
 	owned func(T) bool
 	// own is the field, besides the key, that no two may have alike; nil: none.
 	own func(T) (field, value string)
-	// doubts finds what is valid and yet likely a mistake in documents that
-	// were applied; nil is nothing.
-	doubts  func(ctx context.Context, c *connection, applied []T) ([]string, error)
+	// warns: the control plane has warnings about documents of this kind.
+	warns   bool
 	columns []string
 	row     func(T) []string
 	// filters are flags of list, each a query parameter of the same name.
@@ -51,11 +49,6 @@ func (k kind[T]) one() string {
 func (k kind[T]) decode(d document) (T, []strictjson.FieldError) {
 	var v T
 	mistakes := strictjson.Judge(d.data, &v, k.validate)
-	if len(mistakes) > 0 {
-		if message := k.lookalike(d.data); message != "" {
-			return v, []strictjson.FieldError{{Message: message}}
-		}
-	}
 	for i, e := range mistakes {
 		if k.unknown == nil {
 			break
@@ -97,7 +90,7 @@ var ruleKind = kind[rules.Rule]{
 	// What only the control plane writes is no difference to a file.
 	normalize: func(r rules.Rule) rules.Rule { return rule.Strip(rule.Normalize(r)) },
 	owned:     func(r rules.Rule) bool { return r.Origin != nil },
-	doubts:    doubtRules,
+	warns:     true,
 	columns:   []string{"ID", "SUBJECT", "SCOPE", "METRIC", "LIMIT", "MODE", "VERSION"},
 	row:       ruleRow,
 	filters: map[string]string{

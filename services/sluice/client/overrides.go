@@ -27,7 +27,7 @@ var overrideKind = kind[overrides.Override]{
 		return rule.NormalizeOverride(o)
 	},
 	owned:   func(o overrides.Override) bool { return o.Origin != nil },
-	doubts:  strayOverrides,
+	warns:   true,
 	columns: []string{"ID", "SUBJECT", "METRIC", "HORIZON", "LIMIT", "UNTIL", "REASON"},
 	row:     overrideRow,
 	filters: map[string]string{
@@ -129,11 +129,12 @@ func (f *overrideFlags) override(given func(flag string) bool) (overrides.Overri
 
 // setOverride replaces the override that is there, or creates it.
 func setOverride(cmd *cobra.Command, c *connection, o overrides.Override) error {
-	r := call{method: http.MethodPut, path: overrideKind.item(o.ID), body: o, header: map[string]string{"If-Match": "*"}}
+	var answer warned
+	r := call{method: http.MethodPut, path: overrideKind.item(o.ID), body: o, header: map[string]string{"If-Match": "*"}, into: &answer}
 	err := c.do(cmd.Context(), r)
 	done := "~ update"
-	var answer *answerError
-	if errors.As(err, &answer) && answer.status == http.StatusNotFound {
+	var refused *answerError
+	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
 		r.header, done = map[string]string{"If-None-Match": "*"}, "+ create"
 		err = c.do(cmd.Context(), r)
 	}
@@ -141,6 +142,6 @@ func setOverride(cmd *cobra.Command, c *connection, o overrides.Override) error 
 		return fmt.Errorf("set override %s: %w", o.ID, err)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s override %s\n", done, o.ID)
-	overrideKind.warn(cmd.Context(), c, []overrides.Override{o}, cmd.ErrOrStderr())
+	answer.print(cmd.ErrOrStderr())
 	return nil
 }

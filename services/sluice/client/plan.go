@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-platform/sluice/libs/strictjson"
 )
 
 // step is what is to be done to one rule or service.
@@ -40,14 +42,20 @@ type wanted[T any] struct {
 	version int64
 }
 
+// reword may replace the mistakes that were found in a document by better ones.
+type reword func(document, []strictjson.FieldError) []strictjson.FieldError
+
 // decodeAll checks every document, and that none is there twice, nor what each
 // has to itself. All mistakes of all files are in the error, a line each.
-func (k kind[T]) decodeAll(documents []document) (map[string]wanted[T], error) {
+func (k kind[T]) decodeAll(documents []document, better reword) (map[string]wanted[T], error) {
 	out := make(map[string]wanted[T], len(documents))
 	owners := make(map[string]string) // where what is to itself was written
 	var mistakes []string
 	for _, d := range documents {
 		value, found := k.decode(d)
+		if len(found) > 0 && better != nil {
+			found = better(d, found)
+		}
 		for _, m := range found {
 			mistakes = append(mistakes, d.at(m.Field)+": "+m.String())
 		}

@@ -22,7 +22,7 @@ var planKind = kind[sales.Plan]{
 	validate:  func(p sales.Plan) []strictjson.FieldError { return fieldErrors(plan.ValidatePlan(p)) },
 	normalize: plan.NormalizePlan,
 	unknown:   plan.Unknown,
-	doubts:    doubtPlans,
+	warns:     true,
 	columns:   []string{"ID", "NAME", "CURRENCY", "BASE FEE", "PERIOD", "RULES", "PRICES", "VERSION"},
 	row: func(p sales.Plan) []string {
 		return []string{p.ID, p.Name, p.Currency, firstOf(p.BaseFee, "0"), p.Period, fmt.Sprint(len(p.Rules)), fmt.Sprint(len(p.Prices)), fmt.Sprint(p.Version)}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 type call struct {
 	who  principal
 	body []byte
+	log  *slog.Logger
 	// routed is the request the mux saw; it knows the pattern that matched.
 	routed *http.Request
 }
@@ -24,6 +26,9 @@ func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 // Actor is who sent the request of ctx, for the audit log: the name of the token.
 func Actor(ctx context.Context) string { return callOf(ctx).who.name }
 
+// Log is for what only the operator may see of the request of ctx.
+func Log(ctx context.Context) *slog.Logger { return callOf(ctx).log }
+
 // Body is the body of the request of ctx.
 func Body(ctx context.Context) []byte { return callOf(ctx).body }
 
@@ -32,7 +37,7 @@ func Body(ctx context.Context) []byte { return callOf(ctx).body }
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := a.cfg.Now()
 	rec := &recorder{ResponseWriter: w}
-	c := &call{}
+	c := &call{log: a.cfg.Log}
 	defer func() {
 		a.cfg.Observer.Observe(c.routed, r.Method, rec.status(), a.cfg.Now().Sub(start))
 	}()

@@ -34,7 +34,7 @@ type written[T any] struct {
 	Location string `header:"Location" doc:"Where the resource is, after it was created."`
 	DryRun   string `header:"Sluice-Dry-Run" doc:"true where this answers a dry run, and nothing was changed."`
 	Status   int
-	Body     T
+	Body     answered[T]
 }
 
 // deleted is the answer to a deletion that may have been a dry run.

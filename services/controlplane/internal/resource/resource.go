@@ -9,53 +9,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/jackc/pgx/v5"
 	"github.com/sluice-platform/sluice/libs/strictjson"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/store"
 )
-
-// Resource is a kind of document that callers write whole: rules, services.
-// L is what its list takes.
-type Resource[T any, L ListInput] struct {
-	store.Entity
-	// Path is the collection's, and Item the singular, for operation ids.
-	Path, Item string
-	// KeyField is the name of the field that identifies, for messages.
-	KeyField string
-	ID       func(*T) *string
-	Version  func(*T) *int64
-	// NewKey makes an id for POST without one; nil refuses that.
-	NewKey func() string
-	// Derived is the key that follows from the document; nil where callers choose it.
-	Derived  func(T) string
-	Validate func(T) []api.FieldError
-	// Names are those in a document that must not be padded.
-	Names     func(T) []api.Name
-	Normalize func(T) T
-	// Unknown has a better message for a field that is not one, or is nil.
-	Unknown func(field string) (message string, ok bool)
-	// Carry completes a document with what follows from the live one before it
-	// (nil if none); nil is nothing. It runs under the row's lock.
-	Carry func(current []byte, doc *T, now time.Time) error
-	// Then is what else belongs to the transaction of a write or deletion; nil
-	// is nothing.
-	Then func(ctx context.Context, tx pgx.Tx, before, after store.Record) error
-	// Refused says more of what the database refused, or returns err; nil is
-	// nothing.
-	Refused func(ctx context.Context, doc T, err error) error
-	// OwnList: the list is not the plain one, and registered elsewhere.
-	OwnList bool
-}
-
-// operations are one resource's handlers.
-type operations[T any, L ListInput] struct {
-	store *store.Store
-	Resource[T, L]
-}
 
 // Register adds the operations of a resource.
 func Register[T any, L ListInput](a *api.API, s *store.Store, r Resource[T, L]) {
@@ -83,6 +42,9 @@ func Register[T any, L ListInput](a *api.API, s *store.Store, r Resource[T, L]) 
 	put.Responses["201"] = &created
 	api.Register(a, huma.Operation{OperationID: "delete-" + r.Item, Method: http.MethodDelete, Path: one, Tags: tags,
 		Summary: "Delete " + article + r.Item, DefaultStatus: http.StatusNoContent}, nil, o.remove)
+	if r.Warn != nil {
+		o.registerWarnings(a)
+	}
 }
 
 func (o operations[T, L]) create(ctx context.Context, in *DryRunInput) (*written[T], error) {
@@ -115,24 +77,13 @@ func (o operations[T, L]) decode(ctx context.Context, key string, first bool) (T
 	var doc T
 	found := strictjson.Judge(api.Body(ctx), &doc, func(d T) []strictjson.FieldError { return o.judge(d, key, first) })
 	if len(found) > 0 {
+		if p := wrongKind(o.Item, api.Body(ctx)); p != nil {
+			return doc, p
+		}
 		return doc, o.explained(api.Invalid(api.BodyErrors(found)...))
 	}
 	o.complete(&doc, key)
 	return o.Normalize(doc), nil
-}
-
-// complete fills in the key where the body has none.
-func (o operations[T, L]) complete(doc *T, key string) {
-	given := o.ID(doc)
-	switch {
-	case *given != "":
-	case o.Derived != nil:
-		*given = o.Derived(*doc)
-	case key != "":
-		*given = key
-	case o.NewKey != nil:
-		*given = o.NewKey()
-	}
 }
 
 // judge says what is wrong with a document whose path has the key.
@@ -208,7 +159,7 @@ func (o operations[T, L]) write(ctx context.Context, doc T, cond api.Preconditio
 	if err != nil {
 		return nil, err
 	}
-	out := &written[T]{ETag: shown.ETag, Status: shown.Status, Body: shown.Body}
+	out := &written[T]{ETag: shown.ETag, Status: shown.Status, Body: answered[T]{shown.Body, o.warningsOf(ctx, []T{shown.Body})}}
 	if cond.Create {
 		out.Status, out.Location = http.StatusCreated, o.Path+"/"+url.PathEscape(key)
 	}

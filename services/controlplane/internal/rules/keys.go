@@ -12,6 +12,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/advice"
+
 	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/resource"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/store"
@@ -46,7 +48,8 @@ type NewKey struct {
 // CreatedKey is the one answer that holds the key itself.
 type CreatedKey struct {
 	APIKey
-	Key string `json:"key" doc:"The key. It is shown this once: only its SHA-256 is stored."`
+	Key      string        `json:"key" doc:"The key. It is shown this once: only its SHA-256 is stored."`
+	Warnings []api.Warning `json:"warnings,omitempty" doc:"What is likely a mistake: a tenant that is no customer, where there are customers."`
 }
 
 const (
@@ -92,9 +95,13 @@ func (s *Handlers) createKey(ctx context.Context, _ *struct{}) (*api.Document[Cr
 	if err != nil {
 		return nil, err
 	}
+	warnings, err := advice.Tenant(ctx, s.store.Pool, key.ID, key.TenantID)
+	if err != nil {
+		api.Log(ctx).WarnContext(ctx, "look for warnings", "kind", "key", "error", err)
+	}
 	return &api.Document[CreatedKey]{
 		ETag: out.ETag, Location: "/v1/keys/" + key.ID, Status: http.StatusCreated,
-		Body: CreatedKey{APIKey: out.Body, Key: secret},
+		Body: CreatedKey{APIKey: out.Body, Key: secret, Warnings: warnings},
 	}, nil
 }
 

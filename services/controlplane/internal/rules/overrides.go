@@ -3,6 +3,7 @@ package rules
 import (
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
+	"github.com/sluice-platform/sluice/services/controlplane/internal/advice"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/resource"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/store"
@@ -32,5 +33,6 @@ func (s *Handlers) overrideResource() resource.Resource[overrides.Override, over
 			return rule.NormalizeOverride(o)
 		},
 		Carry: s.carryOverride,
+		Warn:  advice.Overrides,
 	}
 }

@@ -3,6 +3,8 @@ package rules
 import (
 	"strings"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/advice"
+
 	"github.com/google/uuid"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/resource"
@@ -47,6 +49,7 @@ func (s *Handlers) ruleResource() resource.Resource[rules.Rule, ruleList] {
 		},
 		Normalize: func(r rules.Rule) rules.Rule { return rule.Normalize(rule.Strip(r)) },
 		Carry:     s.carryRule,
+		Warn:      advice.Rules,
 	}
 }
 

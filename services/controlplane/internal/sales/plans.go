@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/sluice-platform/sluice/services/controlplane/internal/advice"
+
 	"github.com/sluice-platform/sluice/services/controlplane/internal/api"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/resource"
 	"github.com/sluice-platform/sluice/services/controlplane/internal/store"
@@ -27,7 +29,20 @@ func (s *Handlers) planResource() resource.Resource[sales.Plan, resource.Plain] 
 		Normalize: plan.NormalizePlan,
 		Unknown:   plan.Unknown,
 		Then:      s.keepVersion,
+		Warn:      warnOfPlans,
 	}
+}
+
+// warnOfPlans finds rules of plans whose scope no request matches.
+func warnOfPlans(ctx context.Context, q store.Querier, plans []sales.Plan) ([]api.Warning, error) {
+	var scopes []advice.Scope
+	for _, p := range plans {
+		for i, r := range p.Rules {
+			at := fmt.Sprintf("rules[%d]", i)
+			scopes = append(scopes, advice.Scope{ID: p.ID, At: at + ".", What: "plan " + p.ID + ": " + at, Scope: r.Scope})
+		}
+	}
+	return advice.Scopes(ctx, q, scopes)
 }
 
 // keepVersion keeps a plan's new version for ever, in the transaction that

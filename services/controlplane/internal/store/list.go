@@ -15,7 +15,7 @@ func (s *Store) Page(ctx context.Context, e Entity, filters []Filter, in api.Pag
 	if p != nil {
 		return nil, "", p
 	}
-	records, err := s.list(ctx, e, filters, after, in.Limit+1) // one more tells whether there is a next page
+	records, err := s.List(ctx, e, filters, after, in.Limit+1) // one more tells whether there is a next page
 	if err != nil || len(records) <= in.Limit {
 		return records, "", err
 	}
@@ -39,8 +39,8 @@ func DecodeAll[T any](records []Record) ([]T, error) {
 // its argument. An empty value is no filter.
 type Filter struct{ Where, Value string }
 
-// list returns up to limit live rows after a key, in byte order of their keys.
-func (s *Store) list(ctx context.Context, e Entity, filters []Filter, after string, limit int) ([]Record, error) {
+// List returns up to limit live rows after a key, in byte order of their keys.
+func (s *Store) List(ctx context.Context, e Entity, filters []Filter, after string, limit int) ([]Record, error) {
 	sql := `SELECT key, version, document::text FROM ` + e.Table + ` WHERE document IS NOT NULL AND key > $1`
 	args := []any{after}
 	for _, f := range filters {

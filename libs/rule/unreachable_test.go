@@ -8,13 +8,13 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 )
 
-func TestFindOutdone(t *testing.T) {
+func TestFindUnreachable(t *testing.T) {
 	t.Parallel()
 	june := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	cases := []struct {
-		name    string
-		a, b    func(*rules.Rule)
-		outdone string // and by whom
+		name        string
+		a, b        func(*rules.Rule)
+		unreachable string // and by whom
 	}{
 		{"alike", nil, nil, "b by a: smaller id"},
 		{"other numbers and algorithm", nil, func(r *rules.Rule) { r.Limit.Algorithm, r.Limit.Limit = "slidingWindow", new(int64(9)) }, "b by a: smaller id"},
@@ -53,11 +53,11 @@ func TestFindOutdone(t *testing.T) {
 			both = append(both, compiled)
 		}
 		got := ""
-		for _, o := range rule.FindOutdone(both) {
+		for _, o := range rule.FindUnreachable(both) {
 			got += o.Rule.ID + " by " + o.By.ID + ": " + o.Because
 		}
-		if got != c.outdone {
-			t.Errorf("%s: %q, want %q", c.name, got, c.outdone)
+		if got != c.unreachable {
+			t.Errorf("%s: %q, want %q", c.name, got, c.unreachable)
 		}
 	}
 }
