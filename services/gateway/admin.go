@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/stream"
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/grants"
@@ -15,6 +16,8 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/purges"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/services/gateway/internal/explain"
+	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
+	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
 // tableView is what operators and tests see of a table. It shows keys and
@@ -117,4 +120,22 @@ func micros(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMicro()
+}
+
+// newExplainer ties the answers of POST /v1/explain to the code that requests go
+// through.
+func newExplainer(g *gate, index *rule.Index, t *tables, operators identify.Operators) *explain.Explainer {
+	return explain.New(explain.Options{
+		Index: index, Ready: t.ready, Unread: func() []string { return t.rules.State().Unread },
+		Key: func(id string) (*identify.Key, bool) {
+			e, ok := t.keys.Get(id)
+			return e.Value, ok
+		},
+		Service: func(name string) (*routing.Service, bool) {
+			e, ok := t.catalog.Get(name)
+			return e.Value, ok
+		},
+		Routes: g.routes, Admission: &g.admission, Counter: g.counter, Store: g.charger.Store,
+		Operators: operators, Now: g.now, Log: g.log,
+	})
 }

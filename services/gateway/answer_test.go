@@ -1,16 +1,10 @@
 package gateway
 
 import (
-	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dunglas/httpsfv"
-
-	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/rule"
-	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 // item is one member of a RateLimit field.
@@ -57,61 +51,6 @@ func parseField(t testing.TB, values []string) []item {
 	return items
 }
 
-func compiled(t testing.TB, id, limitJSON string) *rule.Compiled {
-	t.Helper()
-	r := parseRule(t, `{"subject":{"kind":"tenant","value":"*"},"metric":"m",`+limitJSON+`}`)
-	r.ID = id
-	c, err := rule.Compile(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-const hourly = `"limit":{"algorithm":"fixedWindow","limit":10,"window":"1h"}`
-
-func TestFieldsAreStrictForAnyIDAndNumber(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[string]string{
-		"plain": "plain", `quo"te`: `quo"te`, `back\slash`: `back\slash`, "Zoë": "Zo%C3%AB", "100%": "100%25", "{a}:b c": "{a}:b c", "日本": "%E6%97%A5%E6%9C%AC",
-	} {
-		x := &exchange{charges: &charge.Charges{JudgedAt: noon, Judged: []charge.Judgement{{Rule: compiled(t, id, hourly), State: limit.State{
-			Allowed: true, Limit: math.MaxInt64, Remaining: math.MaxInt64, Reset: math.MaxInt64 - time.Second,
-		}}}}}
-		policies, limits := x.fields()
-		for _, text := range []string{policies, limits} {
-			for _, it := range parseField(t, []string{text}) {
-				if it.name != want || policyName(id) != want {
-					t.Errorf("id %q is named %q, want %q", id, it.name, want)
-				}
-				for p, n := range it.params {
-					if n > maxSFInteger {
-						t.Errorf("%s=%d is no sf-integer", p, n)
-					}
-				}
-			}
-		}
-	}
-}
-
-func TestFieldsSayWhatTheCountersSay(t *testing.T) {
-	t.Parallel()
-	month := `"limit":{"algorithm":"quota","kind":"renewing","limit":1000,"period":"month"}`
-	x := &exchange{charges: &charge.Charges{JudgedAt: noon, Judged: []charge.Judgement{
-		{Rule: compiled(t, "dry", hourly), State: limit.State{Limit: 10, Reset: 1500 * time.Millisecond, RetryAfter: 2500 * time.Millisecond}},
-		{Rule: compiled(t, "free", `"unlimited":true`), State: limit.State{Allowed: true, Unlimited: true}},
-		{Rule: compiled(t, "month", month), State: limit.State{Allowed: true, Limit: 1000, Remaining: 7, Reset: time.Hour}},
-		{Rule: compiled(t, "never", hourly), State: limit.State{Limit: 10, Remaining: 3, Never: true}},
-	}}}
-	policies, limits := x.fields()
-	if want := `"dry";q=10;w=3600, "month";q=1000;w=2678400, "never";q=10;w=3600`; policies != want {
-		t.Errorf("RateLimit-Policy: %s\nwant %s", policies, want)
-	}
-	if want := `"dry";r=0;t=3, "month";r=7;t=3600, "never";r=3`; limits != want {
-		t.Errorf("RateLimit: %s\nwant %s", limits, want)
-	}
-}
-
 // r is never above q, and X-RateLimit-Remaining never above -Limit, where a burst
 // above the limit lets more pass at once.
 func TestAvailableIsWithinTheQuota(t *testing.T) {
@@ -125,31 +64,6 @@ func TestAvailableIsWithinTheQuota(t *testing.T) {
 		}
 		if left, limit := a.Header.Get("X-RateLimit-Remaining"), a.Header.Get("X-RateLimit-Limit"); left != want || limit != "30" {
 			t.Errorf("request %d: %s of %s", i, left, limit)
-		}
-	}
-}
-
-func TestWaitIsTheLongestAndNeverTooShort(t *testing.T) {
-	t.Parallel()
-	denied := func(after, reset time.Duration) charge.Judgement {
-		return charge.Judgement{State: limit.State{RetryAfter: after, Reset: reset}}
-	}
-	allowed := charge.Judgement{State: limit.State{Allowed: true, Reset: time.Hour}}
-	never := charge.Judgement{State: limit.State{Never: true}}
-	for _, c := range []struct {
-		judged []charge.Judgement
-		want   int64
-		ok     bool
-	}{
-		{[]charge.Judgement{denied(time.Microsecond, 0)}, 1, true},
-		{[]charge.Judgement{denied(time.Second, 0)}, 1, true},
-		{[]charge.Judgement{denied(time.Second+time.Microsecond, 0)}, 2, true},
-		{[]charge.Judgement{denied(time.Second, 90*time.Second)}, 90, true},
-		{[]charge.Judgement{denied(2*time.Second, 0), denied(5*time.Second, 0), allowed}, 5, true},
-		{[]charge.Judgement{denied(2*time.Second, 0), never}, 0, false},
-	} {
-		if got, ok := wait(c.judged); got != c.want || ok != c.ok {
-			t.Errorf("%+v: wait %d, %v, want %d, %v", c.judged, got, ok, c.want, c.ok)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
-	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // forged are headers that an upstream writes in the gate's name.
@@ -89,7 +90,7 @@ func TestUpstreamsCannotSpeakForTheGate(t *testing.T) {
 				t.Errorf("announced %v: %s is the upstream's", announce, name)
 			}
 		}
-		if e := s.event(); res.Header.Get(headerDecisionID) != e.ID || res.Header.Get(proxy.HeaderLegacyLimit) != "10" {
+		if e := s.event(); res.Header.Get(respond.HeaderDecisionID) != e.ID || res.Header.Get(reject.HeaderLegacyLimit) != "10" {
 			t.Errorf("announced %v: %v", announce, res.Header)
 		}
 	}

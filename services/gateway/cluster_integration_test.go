@@ -144,7 +144,7 @@ func TestSilentMasterIsItsOwnTenantsMatter(t *testing.T) {
 		if a.StatusCode != http.StatusOK {
 			t.Fatalf("%s is answered %d", tenant, a.StatusCode)
 		}
-		return a.Header.Get(headerDegraded) != ""
+		return a.Header.Get("Sluice-Degraded") != ""
 	}
 	servertest.Eventually(t, patience, "both to be counted", func() bool { return !degraded("acme") && !degraded(other) })
 	must(t, c.Nodes[node].Pause())

@@ -200,7 +200,7 @@ func TestCorrectionsThatCannotBeMadeAreOwed(t *testing.T) {
 		s.putRule(ruleJSON("calls", "tenant", "calls", tenQuota, `,"onStoreLoss":"open","cost":1`))
 		a := s.get("/demo/export"+costs(c.cost), acme...)
 		e := s.event()
-		if a.StatusCode != 200 || strconv.FormatInt(e.Cost, 10) != c.cost || (a.Header.Get(headerDegraded) != "") != c.degraded || a.Header.Get("X-Sluice-Cost") != "" {
+		if a.StatusCode != 200 || strconv.FormatInt(e.Cost, 10) != c.cost || (a.Header.Get("Sluice-Degraded") != "") != c.degraded || a.Header.Get("X-Sluice-Cost") != "" {
 			t.Errorf("%s: %d %v, event %+v", name, a.StatusCode, a.Header, e)
 		}
 		var pending []int64

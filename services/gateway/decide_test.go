@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/membership"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // failingStore fails as it is told, and otherwise asks the model.
@@ -86,7 +87,7 @@ func TestOverTheLimitIs429(t *testing.T) {
 	if a.StatusCode != 429 || p.Type != reject.QuotaExceeded || !reflect.DeepEqual(p.Violated, []string{"two"}) || a.Header.Get("Retry-After") != "3600" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
-	if e.Decision != "DENY" || e.StatusCode != 429 || e.Reason != charge.QuotaExceeded || e.ID != a.Header.Get(headerDecisionID) || e.ID != p.DecisionID {
+	if e.Decision != "DENY" || e.StatusCode != 429 || e.Reason != charge.QuotaExceeded || e.ID != a.Header.Get(respond.HeaderDecisionID) || e.ID != p.DecisionID {
 		t.Errorf("event %+v, answer %v %s", e, a.Header, a.body)
 	}
 	parseField(t, a.Header.Values("RateLimit"))
@@ -177,7 +178,7 @@ func TestZeroUnlimitedAbsentAreThreeThings(t *testing.T) {
 			s.putRule(r)
 		}
 		a := s.get("/demo/x", acme...)
-		if a.StatusCode != c.status || a.Header.Get("Retry-After") != "" || a.Header.Get(headerDecisionID) == "" {
+		if a.StatusCode != c.status || a.Header.Get("Retry-After") != "" || a.Header.Get(respond.HeaderDecisionID) == "" {
 			t.Errorf("%s: %d %v %s", name, a.StatusCode, a.Header, a.body)
 		}
 		if c.kind != "" {
@@ -245,7 +246,7 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 		}
 		a := s.get("/demo/x", acme...)
 		e := s.event()
-		if a.StatusCode != c.status || (a.Header.Get(headerDegraded) == why.Degraded) != c.degraded || e.StatusCode != c.status {
+		if a.StatusCode != c.status || (a.Header.Get("Sluice-Degraded") == why.Degraded) != c.degraded || e.StatusCode != c.status {
 			t.Errorf("%s: %d %v %s, event %+v", name, a.StatusCode, a.Header, a.body, e)
 		}
 		if c.status != 200 {
@@ -271,7 +272,7 @@ func TestStoreAwayIsTheRulesOwnMatter(t *testing.T) {
 		if c.degraded && testutil.ToFloat64(s.gate.metrics.charging.Fallback[charge.Open]) != 1 {
 			t.Errorf("%s: fallback is not counted", name)
 		}
-		if store.down, store.broken = nil, ""; s.get("/demo/x", acme...).Header.Get(headerDegraded) != "" {
+		if store.down, store.broken = nil, ""; s.get("/demo/x", acme...).Header.Get("Sluice-Degraded") != "" {
 			t.Errorf("%s: still degraded when the store is back", name)
 		}
 	}
@@ -287,7 +288,7 @@ func TestBrokenCounterIsItsOwnRulesMatter(t *testing.T) {
 	store.broken = "sick"
 	// Of two gateways each has one of two.
 	a, e := s.get("/demo/x", acme...), s.event()
-	if a.StatusCode != 200 || a.Header.Get(headerDegraded) != "counter" || e.Reason != "counter-broken" || e.RuleID != "sick" {
+	if a.StatusCode != 200 || a.Header.Get("Sluice-Degraded") != "counter" || e.Reason != "counter-broken" || e.RuleID != "sick" {
 		t.Errorf("%d %v, event %+v", a.StatusCode, a.Header, e)
 	}
 	if len(e.Charges) != 1 || e.Charges[0].Consumed != 1 || e.Charges[0].Pending {
@@ -335,13 +336,13 @@ func TestUnreadableRulesAreTheirOwnPolicy(t *testing.T) {
 			if p := a.problem(t); p.Type != reject.ReducedCapacity || p.Detail != charge.LossOfRule.Detail || !reflect.DeepEqual(p.Violated, []string{"new"}) {
 				t.Errorf("%s: %s", policy, a.body)
 			}
-		} else if a.Header.Get(headerDegraded) != "rule" || !strings.HasPrefix(a.Header.Get("RateLimit"), `"calls";r=9`) {
+		} else if a.Header.Get("Sluice-Degraded") != "rule" || !strings.HasPrefix(a.Header.Get("RateLimit"), `"calls";r=9`) {
 			t.Errorf("%s: %v", policy, a.Header)
 		}
 		if *out.WouldPass != (c.status == 200) || len(out.Winners) != 2 || out.Rules[len(out.Rules)-1].Result != "unreadable" || out.Winners[1].OnStoreLoss != policy || !strings.Contains(out.Winners[1].Unreadable, "limit.algorithm") {
 			t.Errorf("%s: explained %+v", policy, out)
 		}
-		if other := s.get("/demo/x", "X-Tenant-Id", "globex"); other.StatusCode != 200 || other.Header.Get(headerDegraded) != "" {
+		if other := s.get("/demo/x", "X-Tenant-Id", "globex"); other.StatusCode != 200 || other.Header.Get("Sluice-Degraded") != "" {
 			t.Errorf("%s: another tenant: %d %v", policy, other.StatusCode, other.Header)
 		}
 	}
@@ -389,7 +390,7 @@ func TestConcurrentDecisionsAreExactAndRecordedOnce(t *testing.T) {
 			for range 20 {
 				a := s.get("/demo/x", acme...)
 				mu.Lock()
-				answered[a.Header.Get(headerDecisionID)] = a.StatusCode
+				answered[a.Header.Get(respond.HeaderDecisionID)] = a.StatusCode
 				mu.Unlock()
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
@@ -46,7 +47,7 @@ func TestStaleKeysAreRefusedWhereAsked(t *testing.T) {
 		if a.StatusCode != c.want {
 			t.Errorf("%+v: %d %s", c, a.StatusCode, a.body)
 		}
-		if c.want == http.StatusServiceUnavailable && (a.problem(t).Type != reject.ReducedCapacity || a.Header.Get("Retry-After") == "" || a.Header.Get(headerDecisionID) != "") {
+		if c.want == http.StatusServiceUnavailable && (a.problem(t).Type != reject.ReducedCapacity || a.Header.Get("Retry-After") == "" || a.Header.Get(respond.HeaderDecisionID) != "") {
 			t.Errorf("%+v: %v %s", c, a.Header, a.body)
 		}
 	}

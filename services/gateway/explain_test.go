@@ -37,7 +37,7 @@ func (s *stand) explainer() *explain.Explainer {
 		Index: s.index, Ready: g.tables, Unread: func() []string { return nil },
 		Key:     func(id string) (*identify.Key, bool) { k := s.keyRecords[id]; return k, k != nil },
 		Service: func(name string) (*routing.Service, bool) { v := s.services[name]; return v, v != nil },
-		Routes:  g.routes, Admission: &g.admission, Counter: g.counter, Store: g.charger.Store, Foretell: foretell, Wait: waitFor,
+		Routes:  g.routes, Admission: &g.admission, Counter: g.counter, Store: g.charger.Store,
 		Operators: allowed, Now: g.now, Log: g.log,
 	})
 }

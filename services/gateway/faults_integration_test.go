@@ -146,7 +146,7 @@ func (f *faulty) ask(t testing.TB, policy string) sample {
 	t.Helper()
 	s := sample{policy: policy, asked: time.Now(), left: -1}
 	a := do(t, http.MethodGet, f.gate.base+"/"+policy+"/x", "X-Tenant-Id", "acme")
-	s.took, s.status, s.degraded = time.Since(s.asked), a.StatusCode, a.Header.Get(headerDegraded) != ""
+	s.took, s.status, s.degraded = time.Since(s.asked), a.StatusCode, a.Header.Get("Sluice-Degraded") != ""
 	if fields := a.Header.Values("RateLimit"); len(fields) > 0 {
 		s.left = parseField(t, fields)[0].params["r"]
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // cacheLookup finds a stored response before the decision where a matched rule has
@@ -34,7 +35,7 @@ func freeWhenCached(m rule.Match) bool {
 // forward answers the request by its service or from the cache.
 func (g *gate) forward(x *exchange) bool {
 	q := g.outgoing(x)
-	q.LegacyHeaders = g.tellsLegacy(x) && !onlyUnlimited(x.charges.Judged)
+	q.LegacyHeaders = g.tellsLegacy(x) && !respond.OnlyUnlimited(x.charges.Judged)
 	g.proxy.Forward(x.w, x.r, q)
 	return false
 }

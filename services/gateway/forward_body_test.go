@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // dial opens a connection to the gate and writes the beginning of a request.
@@ -114,7 +115,7 @@ func TestBodyThatBreaksTheProtocolIs400(t *testing.T) {
 		if res.StatusCode != http.StatusBadRequest || e.StatusCode != http.StatusBadRequest || e.Decision != "ALLOW" || !res.Close {
 			t.Errorf("%q: %d %s, close %v, event %+v", chunks, res.StatusCode, body, res.Close, e)
 		}
-		if p := (answer{res, string(body)}).problem(t); p.DecisionID != e.ID || res.Header.Get(headerDecisionID) != e.ID {
+		if p := (answer{res, string(body)}).problem(t); p.DecisionID != e.ID || res.Header.Get(respond.HeaderDecisionID) != e.ID {
 			t.Errorf("%q: %s of decision %s", chunks, body, e.ID)
 		}
 	}

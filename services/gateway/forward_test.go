@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 func TestAnswersPassWholeWithTheDecisionsHeaders(t *testing.T) {
@@ -55,7 +56,7 @@ func TestAnswersPassWholeWithTheDecisionsHeaders(t *testing.T) {
 	if e.StatusCode != http.StatusTeapot || e.Method != http.MethodPost || e.Decision != "ALLOW" || e.Gateway != "gw-test" {
 		t.Errorf("event %+v", e)
 	}
-	if got := res.Header.Values(headerDecisionID); len(got) != 1 || got[0] != e.ID || res.Header.Get(headerDegraded) != "" {
+	if got := res.Header.Values(respond.HeaderDecisionID); len(got) != 1 || got[0] != e.ID || res.Header.Get("Sluice-Degraded") != "" {
 		t.Errorf("headers %v, event id %s", res.Header, e.ID)
 	}
 	if got := s.last().Header.Get("X-Forwarded-Host"); got != strings.TrimPrefix(s.front.URL, "http://") {
@@ -82,7 +83,7 @@ func TestEventIsRecordedBeforeTheAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := s.event(); e.ID != res.Header.Get(headerDecisionID) || e.StatusCode != 200 {
+	if e := s.event(); e.ID != res.Header.Get(respond.HeaderDecisionID) || e.StatusCode != 200 {
 		t.Errorf("event %+v, header %v", e, res.Header)
 	}
 	close(release)
@@ -160,7 +161,7 @@ func TestUpgradesPass(t *testing.T) {
 	if line, err := in.ReadString('\n'); err != nil || line != "echo hello\n" {
 		t.Errorf("read %q, %v", line, err)
 	}
-	if e := s.event(); e.StatusCode != http.StatusSwitchingProtocols || res.Header.Get(headerDecisionID) != e.ID {
+	if e := s.event(); e.StatusCode != http.StatusSwitchingProtocols || res.Header.Get(respond.HeaderDecisionID) != e.ID {
 		t.Errorf("event %+v", e)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/rules"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // a window of a year: no test runs across its edge but at one instant.
@@ -73,7 +74,7 @@ func flood(t *testing.T, gateways []*running, clients, each int) (passed int, an
 				} else if a.StatusCode != http.StatusTooManyRequests {
 					t.Errorf("%d %s", a.StatusCode, a.body)
 				}
-				answered[a.Header.Get(headerDecisionID)] = a.StatusCode
+				answered[a.Header.Get(respond.HeaderDecisionID)] = a.StatusCode
 				mu.Unlock()
 			}
 		})
@@ -133,7 +134,7 @@ func TestRedisAwayAndBack(t *testing.T) {
 	ask := func(path string) answer { return do(t, http.MethodGet, g.base+path, "X-Tenant-Id", "acme") }
 	whole := func() bool {
 		a, b := ask("/demo/x"), ask("/shut/x")
-		return a.StatusCode == 200 && a.Header.Get(headerDegraded) == "" && a.Header.Get("RateLimit") != "" && b.StatusCode == 200
+		return a.StatusCode == 200 && a.Header.Get("Sluice-Degraded") == "" && a.Header.Get("RateLimit") != "" && b.StatusCode == 200
 	}
 	servertest.Eventually(t, patience, "decisions with the store", whole)
 	port := server.Port()
@@ -141,7 +142,7 @@ func TestRedisAwayAndBack(t *testing.T) {
 	for range 20 {
 		began := time.Now()
 		a, b := ask("/demo/x"), ask("/shut/x")
-		if a.StatusCode != 200 || a.Header.Get(headerDegraded) != "store" || a.Header.Get(headerDecisionID) == "" {
+		if a.StatusCode != 200 || a.Header.Get("Sluice-Degraded") != "store" || a.Header.Get(respond.HeaderDecisionID) == "" {
 			t.Fatalf("open: %d %v", a.StatusCode, a.Header)
 		}
 		if p := b.problem(t); b.StatusCode != 503 || p.Type != reject.ReducedCapacity || b.Header.Get("Retry-After") == "" {
@@ -168,7 +169,7 @@ func TestForeignKeyInRedisIsThatRulesMatterAlone(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer client.Close()
 	ask := func() answer { return do(t, http.MethodGet, g.base+"/demo/x", "X-Tenant-Id", "acme") }
-	if a := ask(); a.StatusCode != 200 || a.Header.Get(headerDegraded) != "" {
+	if a := ask(); a.StatusCode != 200 || a.Header.Get("Sluice-Degraded") != "" {
 		t.Fatalf("%d %v", a.StatusCode, a.Header)
 	}
 	found, err := client.Keys(t.Context(), prefix+"*sick*").Result()
@@ -181,7 +182,7 @@ func TestForeignKeyInRedisIsThatRulesMatterAlone(t *testing.T) {
 	if err := client.SAdd(t.Context(), found[0], "not a counter").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if a := ask(); a.StatusCode != 200 || a.Header.Get(headerDegraded) != "counter" {
+	if a := ask(); a.StatusCode != 200 || a.Header.Get("Sluice-Degraded") != "counter" {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
 	if a := ask(); a.StatusCode != 429 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-platform/sluice/schemas/events/catalog"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 const secret = "slk_correct-horse-battery"
@@ -109,7 +110,7 @@ func TestBadKeysAreRefusedWithoutADecision(t *testing.T) {
 		if c.status == 401 && !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") {
 			t.Errorf("%s: a 401 without a challenge (RFC 9110, section 11.6.1)", c.name)
 		}
-		if strings.Contains(a.body, "slk_") || a.Header.Get(headerDecisionID) != "" {
+		if strings.Contains(a.body, "slk_") || a.Header.Get(respond.HeaderDecisionID) != "" {
 			t.Errorf("%s: answer says %v %s", c.name, a.Header, a.body)
 		}
 	}

@@ -162,7 +162,7 @@ func (n *neighbours) ask(b *testing.B, by *http.Transport, url, tenant string) (
 	defer res.Body.Close()
 	_, err = io.Copy(io.Discard, res.Body)
 	must(b, err)
-	return res.StatusCode, res.Header.Get(headerDegraded) != ""
+	return res.StatusCode, res.Header.Get("Sluice-Degraded") != ""
 }
 
 func quantile(took []time.Duration, percent int) time.Duration {

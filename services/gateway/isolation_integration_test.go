@@ -98,8 +98,8 @@ func (n *noise) measure(t testing.TB, times int) time.Duration {
 	for range times {
 		<-pace.C
 		began := time.Now()
-		if a := do(t, http.MethodGet, n.gate.base+"/demo/x", "X-Tenant-Id", "b"); a.StatusCode != http.StatusOK || a.Header.Get(headerDegraded) != "" {
-			t.Errorf("b is answered %d, degraded %q", a.StatusCode, a.Header.Get(headerDegraded))
+		if a := do(t, http.MethodGet, n.gate.base+"/demo/x", "X-Tenant-Id", "b"); a.StatusCode != http.StatusOK || a.Header.Get("Sluice-Degraded") != "" {
+			t.Errorf("b is answered %d, degraded %q", a.StatusCode, a.Header.Get("Sluice-Degraded"))
 		}
 		took = append(took, time.Since(began))
 	}

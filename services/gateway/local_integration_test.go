@@ -30,7 +30,7 @@ func (r *returning) ask(t testing.TB, g *running) {
 	t.Helper()
 	asked := time.Now()
 	a := do(t, http.MethodGet, g.base+"/demo/x", "X-Tenant-Id", "acme")
-	degraded := a.Header.Get(headerDegraded) != ""
+	degraded := a.Header.Get("Sluice-Degraded") != ""
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -115,7 +115,7 @@ func TestReturnOfRedisGrantsAtMostOneShareMore(t *testing.T) {
 			paid := func(g *running) bool { return g.gate.charger.Journal.(*journal.Journal).Pending() == 0 }
 			each("what a late answer left to be settled", paid)
 			each("both to remember the same remainder", func(g *running) bool {
-				return do(t, http.MethodGet, g.base+"/demo/free", "X-Tenant-Id", "acme").Header.Get(headerDegraded) == ""
+				return do(t, http.MethodGet, g.base+"/demo/free", "X-Tenant-Id", "acme").Header.Get("Sluice-Degraded") == ""
 			})
 			must(t, server.Pause())
 			stop := r.flood(t)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
 
@@ -49,7 +50,7 @@ func TestTunnelsAndServersAreNotOffered(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		_, decided := res.Header[headerDecisionID]
+		_, decided := res.Header[respond.HeaderDecisionID]
 		if res.StatusCode != want.status || (res.Header.Get("Allow") != "") != want.allow || decided != (want.status == http.StatusOK) {
 			t.Errorf("%s: %d %v, want %d", line, res.StatusCode, res.Header, want.status)
 		}

@@ -6,8 +6,10 @@ import (
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/sampledlog"
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
 	"github.com/sluice-platform/sluice/services/gateway/internal/proxy"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // stage does one step of a request's way. It returns false when the request
@@ -40,7 +42,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // decide charges the request and comes to a verdict. From here on it has an id and
 // ends in exactly one event.
 func (g *gate) decide(x *exchange) bool {
-	x.decided, x.id = true, newDecisionID(x.start)
+	x.decided, x.id = true, event.NewID(x.start)
 	x.charges = g.charger.New(x.start, x.req.Cost, x.matches)
 	x.charges.Begin()
 	x.ownTime = g.now().Sub(x.start)
@@ -68,4 +70,26 @@ func (g *gate) admit(x *exchange) bool {
 	}
 	g.open.Store(true)
 	return true
+}
+
+// cut rejects a request that the decision does not let pass. The event is recorded
+// first.
+func (g *gate) cut(x *exchange) bool {
+	if x.charges.Verdict.Status == 0 {
+		return true
+	}
+	g.record(x, x.charges.Verdict.Status)
+	g.setHeaders(x, x.w.Header())
+	respond.Reject(x.w, x.id, x.charges, g.answers.RetryAfterJitter)
+	return false
+}
+
+// setHeaders writes what was decided to a response's header.
+func (g *gate) setHeaders(x *exchange, h http.Header) {
+	respond.SetHeaders(h, x.id, x.charges, g.tellsLegacy(x))
+}
+
+// tellsLegacy: clients of the service get X-RateLimit-* too.
+func (g *gate) tellsLegacy(x *exchange) bool {
+	return g.answers.LegacyHeaders || x.service.LegacyHeaders
 }

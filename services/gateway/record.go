@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/cache"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
 )
 
 // record appends the decision's event to the journal, once, before the answer
@@ -16,27 +17,17 @@ func (g *gate) record(x *exchange, status int) {
 	x.recorded = true
 	g.metrics.decisions[x.charges.Verdict.Outcome].Inc()
 	g.metrics.latency.Observe(x.ownTime.Seconds())
-	e := g.event(x, status)
-	x.scratch = appendEvent(x.scratch[:0], &e)
+	e := g.usageEvent(x, status)
+	x.scratch = event.Append(x.scratch[:0], &e)
 	// Drops are the spool's to count.
 	_ = g.events.AppendKeyed(x.caller.Tenant, x.scratch)
 }
 
-// Bounds, in bytes, of what a client can make an event carry: with paths of
-// 64 KB few requests would fill the spool.
-const (
-	maxEventPath   = 1024
-	maxEventMethod = 32
-)
-
-// clip shortens ASCII text (a cleaned path, a method) to n bytes.
-func clip(s string, n int) string { return s[:min(len(s), n)] }
-
-func (g *gate) event(x *exchange, status int) usage.Event {
+func (g *gate) usageEvent(x *exchange, status int) usage.Event {
 	e := usage.Event{
 		ID: x.id, TS: x.start,
 		TenantID: x.caller.Tenant, UserID: x.caller.User, ApplicationID: x.caller.Application,
-		Service: x.service.Name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
+		Service: x.service.Name, Endpoint: event.Clip(x.path, event.MaxPath), Method: event.Clip(x.method, event.MaxMethod),
 		Decision: x.charges.Verdict.Decision, StatusCode: status, Reason: x.charges.Verdict.Reason,
 		Cached: x.cachedAs(), Reservation: x.reservation, ReservationState: x.reservationState, Cost: x.charges.Cost, LatencyMs: float64(x.ownTime) / float64(time.Millisecond),
 		Charges: x.charges.Events(), Gateway: g.id,

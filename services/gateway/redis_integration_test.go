@@ -32,14 +32,14 @@ func TestStartWithoutRedis(t *testing.T) {
 	// Who asks all the same is answered by the rule's policy.
 	servertest.Eventually(t, patience, "an answer by policy", func() bool {
 		a := do(t, http.MethodGet, g.base+"/demo/x", "X-Tenant-Id", "acme")
-		return a.StatusCode == 200 && a.Header.Get(headerDegraded) != ""
+		return a.StatusCode == 200 && a.Header.Get("Sluice-Degraded") != ""
 	})
 	must(t, server.Start(t.Context()))
 	servertest.Eventually(t, patience, "the gateway to be ready", func() bool { return g.Ready() == nil })
 	server.Kill()
 	servertest.Eventually(t, patience, "an answer by policy", func() bool {
 		a := do(t, http.MethodGet, g.base+"/demo/x", "X-Tenant-Id", "acme")
-		return a.StatusCode == 200 && a.Header.Get(headerDegraded) != ""
+		return a.StatusCode == 200 && a.Header.Get("Sluice-Degraded") != ""
 	})
 	if err := g.Ready(); err != nil {
 		t.Errorf("Redis away makes the gateway unready: %v", err)

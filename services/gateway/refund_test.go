@@ -274,7 +274,7 @@ func TestUncountedCallsThatFailOweNothing(t *testing.T) {
 	s.putRule(ruleJSON("share", "user", "b", `{"algorithm":"fixedWindow","limit":100,"window":"1h"}`, `,"onStoreLoss":"local","refundOn":["timeout"]`))
 	s.store.down = limit.ErrUnavailable
 	for _, path := range []string{"/demo/slow", "/demo/500", "/demo/slow"} {
-		if a := s.get(path, acme...); a.Header.Get(headerDegraded) == "" {
+		if a := s.get(path, acme...); a.Header.Get("Sluice-Degraded") == "" {
 			t.Errorf("%s: %d %v", path, a.StatusCode, a.Header)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
@@ -96,7 +97,7 @@ func (g *gate) reserve(x *exchange) bool {
 func (x *exchange) reservationRecord(w *wish) reserve.Record {
 	r := reserve.Record{
 		ID: w.ID, Tenant: x.caller.Tenant, User: x.caller.User, Application: x.caller.Application,
-		Service: x.service.Name, Endpoint: clip(x.path, maxEventPath), Method: clip(x.method, maxEventMethod),
+		Service: x.service.Name, Endpoint: event.Clip(x.path, event.MaxPath), Method: event.Clip(x.method, event.MaxMethod),
 		Cost: x.charges.Cost, MaxCost: maxReserved(x.service),
 	}
 	if x.caller.Key != nil {
@@ -146,7 +147,7 @@ func (g *gate) recordReservation(x *exchange, m *reserve.Made) {
 
 // denyReservation answers what may not be reserved, as a request would be.
 func (g *gate) denyReservation(x *exchange) bool {
-	x.decided, x.id = true, newDecisionID(x.start)
+	x.decided, x.id = true, event.NewID(x.start)
 	x.charges.JudgeShadows()
 	x.ownTime = g.now().Sub(x.start)
 	g.metrics.reservations[reservationDenied].Inc()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/reserve"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // reservationsPath is where reservations are made; each has its own below it.
@@ -20,7 +22,7 @@ func (g *gate) answerReservation(x *exchange, status int, decision string, r *re
 		g.setHeaders(x, h)
 	}
 	if decision != "" {
-		h[headerDecisionID] = []string{decision}
+		h[respond.HeaderDecisionID] = []string{decision}
 		h.Set("Location", reservationsPath+"/"+r.ID)
 	}
 	b := appendReservation(x.scratch[:0], r)
@@ -44,15 +46,15 @@ func appendStanding(b []byte, r *reserve.Reservation) []byte {
 	if state == reserve.Void {
 		state = reserve.Released
 	}
-	b = appendString(append(b, `"id":`...), r.ID)
-	b = appendString(append(b, `,"state":`...), state.String())
+	b = event.AppendString(append(b, `"id":`...), r.ID)
+	b = event.AppendString(append(b, `,"state":`...), state.String())
 	b = strconv.AppendInt(append(b, `,"reserved":`...), r.Cost, 10)
 	if state == reserve.Committed {
 		b = strconv.AppendInt(append(b, `,"committed":`...), r.Committed, 10)
 	}
-	b = appendOptional(b, `,"service":`, r.Service)
-	b = appendOptional(b, `,"endpoint":`, r.Endpoint)
-	b = appendOptional(b, `,"method":`, r.Method)
+	b = event.AppendOptional(b, `,"service":`, r.Service)
+	b = event.AppendOptional(b, `,"endpoint":`, r.Endpoint)
+	b = event.AppendOptional(b, `,"method":`, r.Method)
 	if r.At != 0 {
 		b = appendMetrics(b, r.Charges)
 		b = appendTime(b, `,"reservedAt":"`, r.ReservedAt())
@@ -76,11 +78,11 @@ func appendMetrics(b []byte, charges []reserve.Charge) []byte {
 		if b[len(b)-1] != '[' {
 			b = append(b, ',')
 		}
-		b = appendString(b, c.Metric)
+		b = event.AppendString(b, c.Metric)
 	}
 	return append(b, ']')
 }
 
 func appendTime(b []byte, name string, t time.Time) []byte {
-	return append(t.UTC().Truncate(time.Millisecond).AppendFormat(append(b, name...), timeLayout), '"')
+	return append(t.UTC().Truncate(time.Millisecond).AppendFormat(append(b, name...), event.TimeLayout), '"')
 }

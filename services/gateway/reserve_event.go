@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
 )
 
 // tellReservation writes the event of a reservation's step: its end, or its making
@@ -33,7 +34,7 @@ func (g *gate) tellReservation(n reserve.News) {
 			e.Charges = append(e.Charges, reservedCharge(n.Record, a))
 		}
 	}
-	_ = g.events.AppendKeyed(n.Tenant, appendEvent(nil, &e)) // drops are the spool's to count
+	_ = g.events.AppendKeyed(n.Tenant, event.Append(nil, &e)) // drops are the spool's to count
 }
 
 // stateOf is what a restore needs of a reservation.

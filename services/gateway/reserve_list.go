@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/reserve"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
@@ -85,14 +86,14 @@ func appendOpen(b []byte, open []reserve.Reservation, tenant string, next reserv
 			b = append(b, ',')
 		}
 		r := &open[i]
-		b = appendString(append(b, `{"tenantId":`...), r.Tenant)
-		b = appendOptional(b, `,"userId":`, r.User)
-		b = appendOptional(b, `,"applicationId":`, r.Application)
+		b = event.AppendString(append(b, `{"tenantId":`...), r.Tenant)
+		b = event.AppendOptional(b, `,"userId":`, r.User)
+		b = event.AppendOptional(b, `,"applicationId":`, r.Application)
 		b = append(appendStanding(append(b, ','), r), '}')
 	}
 	b = append(b, ']')
 	if next != (reserve.Spot{}) {
-		b = appendString(append(b, `,"next":`...), openCursor{tenant, next.At, next.Member}.encode())
+		b = event.AppendString(append(b, `,"next":`...), openCursor{tenant, next.At, next.Member}.encode())
 	}
 	return append(b, '}', '\n')
 }

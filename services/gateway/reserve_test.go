@@ -22,6 +22,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // reserving is some gates on one Redis whose clock the test moves.
@@ -185,7 +186,7 @@ func TestReserveThenCommit(t *testing.T) {
 		t.Errorf("%v", a.Header)
 	}
 	e := r.gates[0].event()
-	if e.ID != a.Header.Get(headerDecisionID) || e.Decision != usage.DecisionAllow || e.Reservation != "job-1" || e.StatusCode != 201 ||
+	if e.ID != a.Header.Get(respond.HeaderDecisionID) || e.Decision != usage.DecisionAllow || e.Reservation != "job-1" || e.StatusCode != 201 ||
 		e.Cost != 90 || e.UserID != "u1" || !e.TS.Equal(noon) || len(e.Charges) != 1 || e.Charges[0].Amount != 90 || e.Charges[0].Consumed != 90 {
 		t.Errorf("%+v", e)
 	}
@@ -354,7 +355,7 @@ func TestReservationIsDenied(t *testing.T) {
 	r.putRule(strings.ReplaceAll(strings.ReplaceAll(tokensQuota, `"tokens"`, `"words"`), "1000", "50"))
 	a := r.send(0, "POST", "", chat("a", 60))
 	if p := a.problem(t); a.StatusCode != 429 || p.Type != reject.QuotaExceeded || !slices.Equal(p.Violated, []string{"words"}) ||
-		!strings.Contains(a.Header.Get("Ratelimit"), `"tokens";r=1000`) || p.DecisionID != a.Header.Get(headerDecisionID) {
+		!strings.Contains(a.Header.Get("Ratelimit"), `"tokens";r=1000`) || p.DecisionID != a.Header.Get(respond.HeaderDecisionID) {
 		t.Errorf("%d %v %s", a.StatusCode, a.Header, a.body)
 	}
 	if e := r.gates[0].event(); e.Decision != usage.DecisionDeny || e.StatusCode != 429 || e.RuleID != "words" || e.Reservation != "a" || len(e.Charges) != 0 {

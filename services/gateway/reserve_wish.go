@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/reserve"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/libs/strictjson"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
@@ -57,7 +58,7 @@ func (g *gate) readWish(x *exchange) (*wish, bool) {
 		return nil, g.refuseWish(x, found)
 	}
 	if w.ID == "" {
-		w.ID = newDecisionID(x.start)
+		w.ID = event.NewID(x.start)
 	}
 	return w, true
 }
@@ -92,8 +93,8 @@ func (w *wish) check(g *gate, x *exchange) (found []string) {
 		w.Method = http.MethodPost
 	}
 	switch _, err := http.NewRequest(w.Method, "/", nil); { //nolint:noctx // only asks whether it is a method
-	case err != nil, len(w.Method) > maxEventMethod:
-		add("method: must be a method of HTTP of at most %d characters, such as POST", maxEventMethod)
+	case err != nil, len(w.Method) > event.MaxMethod:
+		add("method: must be a method of HTTP of at most %d characters, such as POST", event.MaxMethod)
 	case routing.WrongCase(w.Method):
 		add("method: must be written %s, since methods are case-sensitive", strings.ToUpper(w.Method))
 	case w.Method == http.MethodConnect:
@@ -131,7 +132,7 @@ func (w *wish) checkTarget(g *gate, x *exchange, add func(string, ...any)) {
 	}
 	x.path, x.method = path, w.Method
 	if x.service = g.routes.Find(path); x.service == nil {
-		add("path: must be below a service's prefix; none covers %s", clip(path, maxEventPath))
+		add("path: must be below a service's prefix; none covers %s", event.Clip(path, event.MaxPath))
 	} else if w.Service != "" && w.Service != x.service.Name {
 		add("service: must be %s, whose path it is, or be left out", x.service.Name)
 	}

@@ -108,7 +108,7 @@ func TestShadowRulesAndAStoreThatIsAway(t *testing.T) {
 			s.putRule(r)
 		}
 		a := s.get("/demo/x", acme...)
-		if a.StatusCode != c.status || (a.Header.Get(headerDegraded) != "") != c.degraded {
+		if a.StatusCode != c.status || (a.Header.Get("Sluice-Degraded") != "") != c.degraded {
 			t.Errorf("%s: %d %v", name, a.StatusCode, a.Header)
 		}
 		if strings.Contains(a.body, `"a"`) {

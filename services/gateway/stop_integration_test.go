@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/keys"
 	"github.com/sluice-platform/sluice/schemas/events/overrides"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 func redisOnPort(port int) devserver.RedisOptions { return devserver.RedisOptions{Port: port} }
@@ -57,7 +58,7 @@ func TestKafkaAwayDelaysEventsOnly(t *testing.T) {
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("an answer without Kafka took %s", took)
 		}
-		answered[a.Header.Get(headerDecisionID)] = a.StatusCode
+		answered[a.Header.Get(respond.HeaderDecisionID)] = a.StatusCode
 	}
 	if err := g.Ready(); err != nil {
 		t.Errorf("Kafka away makes a running gateway unready: %v", err)
@@ -116,7 +117,7 @@ func TestStopLetsRequestsFinishAndShipsTheirEvents(t *testing.T) {
 	if a.StatusCode != 200 {
 		t.Errorf("the request under way was answered %d", a.StatusCode)
 	}
-	if e := d.usage(1)[a.Header.Get(headerDecisionID)]; e.StatusCode != 200 || e.Service != "slow" {
+	if e := d.usage(1)[a.Header.Get(respond.HeaderDecisionID)]; e.StatusCode != 200 || e.Service != "slow" {
 		t.Errorf("event %+v", e)
 	}
 }
@@ -160,7 +161,7 @@ func TestHTTP2WithoutTLSWhereItIsSwitchedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode != 200 || res.ProtoMajor != 2 || res.Header.Get(headerDecisionID) == "" {
+	if res.StatusCode != 200 || res.ProtoMajor != 2 || res.Header.Get(respond.HeaderDecisionID) == "" {
 		t.Errorf("%s %d %v", res.Proto, res.StatusCode, res.Header)
 	}
 }

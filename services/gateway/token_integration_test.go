@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-platform/sluice/libs/servertest"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify/jwt"
+	"github.com/sluice-platform/sluice/services/gateway/internal/respond"
 )
 
 // A gateway is ready without its issuers, and takes their tokens as soon as
@@ -40,7 +41,7 @@ func TestAGatewayReachesItsIssuer(t *testing.T) {
 	if again := do(t, http.MethodGet, g.base+"/demo/x", bearer...); again.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("the tenant's second request: %d", again.StatusCode)
 	}
-	if e := d.usage(2)[a.Header.Get(headerDecisionID)]; e.TenantID != "acme" || e.UserID != "u1" || e.ApplicationID != "shop" || e.APIKeyHash != "" {
+	if e := d.usage(2)[a.Header.Get(respond.HeaderDecisionID)]; e.TenantID != "acme" || e.UserID != "u1" || e.ApplicationID != "shop" || e.APIKeyHash != "" {
 		t.Errorf("event %+v", e)
 	}
 }

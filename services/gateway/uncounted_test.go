@@ -78,7 +78,7 @@ func TestShareIsOfWhatWasLeft(t *testing.T) {
 	for i := range 5 {
 		a := s.get("/demo/x", acme...)
 		e := s.event()
-		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.StatusCode != want || e.StatusCode != want || a.Header.Get(headerDegraded) != charge.LossOfStore.Degraded {
+		if want := map[bool]int{true: 200, false: 429}[i < 3]; a.StatusCode != want || e.StatusCode != want || a.Header.Get("Sluice-Degraded") != charge.LossOfStore.Degraded {
 			t.Fatalf("request %d: %d %v %s", i, a.StatusCode, a.Header, a.body)
 		}
 		if a.Header.Get("RateLimit") == "" {
@@ -97,7 +97,7 @@ func TestShareIsOfWhatWasLeft(t *testing.T) {
 		t.Errorf("%v decisions by share", n)
 	}
 	store.down = nil
-	if a := s.get("/demo/x", acme...); a.StatusCode != 200 || a.Header.Get(headerDegraded) != "" {
+	if a := s.get("/demo/x", acme...); a.StatusCode != 200 || a.Header.Get("Sluice-Degraded") != "" {
 		t.Errorf("after the outage: %d %v", a.StatusCode, a.Header)
 	}
 }
@@ -127,7 +127,7 @@ func TestStrictestPolicyHolds(t *testing.T) {
 		if a.StatusCode != c.status || book.total() != c.owed {
 			t.Errorf("%s: %d, owed %v", name, a.StatusCode, book.costs)
 		}
-		if a.StatusCode != 503 && a.Header.Get(headerDegraded) != charge.LossOfStore.Degraded {
+		if a.StatusCode != 503 && a.Header.Get("Sluice-Degraded") != charge.LossOfStore.Degraded {
 			t.Errorf("%s: %v", name, a.Header)
 		}
 	}

@@ -144,7 +144,7 @@ func TestDebtsHoldWhatTheyAreOf(t *testing.T) {
 	s.gate.charger.Store = store
 	s.events()
 	before := store.calls.Load()
-	if a, e := s.get("/demo/x", acme...), s.event(); a.StatusCode != 200 || a.Header.Get(headerDegraded) == "" || len(e.Charges) != 1 || !e.Charges[0].Pending {
+	if a, e := s.get("/demo/x", acme...), s.event(); a.StatusCode != 200 || a.Header.Get("Sluice-Degraded") == "" || len(e.Charges) != 1 || !e.Charges[0].Pending {
 		t.Errorf("%d %v, event %+v: the quota does not wait", a.StatusCode, a.Header, e)
 	}
 	if store.calls.Load() != before+1 {

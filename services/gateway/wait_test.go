@@ -48,31 +48,3 @@ func TestDeniedClientsComeBackSpread(t *testing.T) {
 		}
 	}
 }
-
-func TestJitterOnlyAdds(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		wait  int64
-		share float64
-		most  int64
-	}{
-		{1, 0.1, 1}, {9, 0.1, 1}, {10, 0.1, 1}, {11, 0.1, 2}, {100, 0.1, 10}, {299, 0.1, 30}, {300, 0.1, 30}, {31_536_000, 1, 30},
-		{5, 1, 5}, {60, 0.001, 1}, {60, 0, 0}, {1 << 60, 0.5, 30},
-	} {
-		seen := map[int64]bool{}
-		for range 2000 {
-			id := newDecisionID(noon)
-			n := jitter(id, c.wait, c.share)
-			if n < 0 || n > c.most {
-				t.Fatalf("wait %d, share %v: %d is added, at most %d", c.wait, c.share, n, c.most)
-			}
-			if jitter(id, c.wait, c.share) != n {
-				t.Fatal("one decision has two answers")
-			}
-			seen[n] = true
-		}
-		if len(seen) != int(c.most)+1 {
-			t.Errorf("wait %d, share %v: only %v are added", c.wait, c.share, seen)
-		}
-	}
-}

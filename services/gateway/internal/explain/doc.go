@@ -3,6 +3,6 @@
 // the gate would answer.
 //
 // It uses the code that requests go through: the service and endpoint are found by
-// package routing, the rules by libs/rule, and the verdict by the gate's own
-// judgement (Options.Foretell). It charges nothing: counters are asked at cost 0.
+// package routing, the rules by libs/rule, and the verdict by package
+// charge, as requests do. It charges nothing: counters are asked at cost 0.
 package explain

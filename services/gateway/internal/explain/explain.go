@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
 )
@@ -29,12 +30,6 @@ type Options struct {
 	// Counter is a rule's counter for a cost; Store asks counters.
 	Counter func(m *rule.Match, cost int64) limit.Counter
 	Store   limit.Store
-	// Foretell is the status that the gate would answer with, and its Retry-After
-	// before jitter, by the states of the counters of those matches that were asked;
-	// 0 for neither.
-	Foretell func(matches, asked []rule.Match, counters []limit.Counter, d limit.Decision) (status int, retryAfter int64)
-	// Wait is the Retry-After of a single counter that denies.
-	Wait func(limit.State) int64
 
 	Operators identify.Operators
 	Now       func() time.Time
@@ -135,7 +130,7 @@ func (x *Explainer) peek(ctx context.Context, cost int64, matches []rule.Match, 
 		ok := out.Winners[i].show(&d.States[n], &l.counters[n])
 		if !ok {
 			l.deny(n, d.States, out.Winners[i].Cost)
-			out.Winners[i].RetryAfter = x.o.Wait(d.States[n])
+			out.Winners[i].RetryAfter, _ = charge.Wait([]charge.Judgement{{State: d.States[n]}})
 		}
 		passes = passes && (ok || matches[i].Rule.Shadow)
 	}
@@ -145,5 +140,5 @@ func (x *Explainer) peek(ctx context.Context, cost int64, matches []rule.Match, 
 		asked[n] = matches[i]
 	}
 	d.States = d.States[:len(l.of)]
-	out.Status, out.RetryAfter = x.o.Foretell(matches, asked, l.counters[:len(l.of)], d)
+	out.Status, out.RetryAfter = foretell(matches, asked, l.counters[:len(l.of)], d)
 }

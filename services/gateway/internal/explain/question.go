@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/route"
 	"github.com/sluice-platform/sluice/schemas/events/keys"
+	"github.com/sluice-platform/sluice/services/gateway/internal/event"
 	"github.com/sluice-platform/sluice/services/gateway/internal/identify"
 	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 	"github.com/sluice-platform/sluice/services/gateway/internal/routing"
@@ -33,9 +34,6 @@ type Question struct {
 	Cost *int64 `json:"cost"`
 }
 
-// MaxMethod bounds a method, in characters, as in usage events.
-const MaxMethod = 32
-
 // errQuestion is a question that cannot be answered; the text is for the caller.
 var errQuestion = errors.New("question")
 
@@ -57,8 +55,8 @@ func (q *Question) check() error {
 		q.Method = http.MethodGet
 	}
 	switch _, err := http.NewRequest(q.Method, "/", nil); { //nolint:noctx // only asks whether it is a method
-	case err != nil, len(q.Method) > MaxMethod:
-		found = append(found, fmt.Sprintf("method: must be a method of HTTP of at most %d characters, such as GET", MaxMethod))
+	case err != nil, len(q.Method) > event.MaxMethod:
+		found = append(found, fmt.Sprintf("method: must be a method of HTTP of at most %d characters, such as GET", event.MaxMethod))
 	case routing.WrongCase(q.Method):
 		found = append(found, "method: must be written "+strings.ToUpper(q.Method)+", since methods are case-sensitive")
 	case q.Method == http.MethodConnect:

@@ -1,9 +1,14 @@
 package explain
 
 import (
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/rule"
+	"github.com/sluice-platform/sluice/schemas/events/rules"
+	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
 )
 
 // looks are the counters that an explanation asks for, at cost 0 each. A
@@ -71,4 +76,28 @@ func refill(c *limit.Counter, units int64) time.Duration {
 		micros++
 	}
 	return time.Duration(micros) * time.Microsecond
+}
+
+// foretell is the status that the gate would answer a request with, and its
+// Retry-After before jitter, which only adds to it; 0 for neither. The verdict is
+// reached by the code that requests go through.
+func foretell(matches, asked []rule.Match, counters []limit.Counter, d limit.Decision) (status int, retryAfter int64) {
+	q := &charge.Charges{Matches: matches}
+	closed := func(m rule.Match) bool {
+		return m.Rule.Unreadable != "" && !m.Rule.Shadow && m.Rule.OnStoreLoss == rules.StoreLossClosed
+	}
+	switch {
+	case q.DenyMissing():
+	case slices.ContainsFunc(matches, closed):
+		if !q.DenyUnentitled() {
+			return http.StatusServiceUnavailable, 0 // by chance, 1 to 3 seconds
+		}
+	default:
+		d.Allowed = !slices.ContainsFunc(d.States, func(s limit.State) bool { return !s.Shadow && !s.Allowed })
+		q.Judge(asked, counters, d)
+	}
+	if q.Verdict.Status == http.StatusTooManyRequests {
+		retryAfter, _ = charge.Wait(q.Judged)
+	}
+	return q.Verdict.Status, retryAfter
 }

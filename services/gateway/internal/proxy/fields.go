@@ -3,16 +3,8 @@ package proxy
 import (
 	"net/http"
 	"strings"
-)
 
-// Response fields that the gate writes, in canonical form.
-const (
-	HeaderLimit  = "Ratelimit"
-	HeaderPolicy = "Ratelimit-Policy"
-
-	HeaderLegacyLimit     = "X-Ratelimit-Limit"
-	HeaderLegacyRemaining = "X-Ratelimit-Remaining"
-	HeaderLegacyReset     = "X-Ratelimit-Reset"
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 const (
@@ -24,7 +16,7 @@ const (
 // WrittenByGate reports response fields that the gate writes for each response.
 func WrittenByGate(name string) bool {
 	name = dashed(name)
-	return name == HeaderLimit || name == HeaderPolicy || strings.HasPrefix(name, gatePrefix) || strings.HasPrefix(name, "X-Ratelimit-")
+	return name == reject.HeaderLimit || name == reject.HeaderPolicy || strings.HasPrefix(name, gatePrefix) || strings.HasPrefix(name, "X-Ratelimit-")
 }
 
 // dashed is the canonical name that a server which takes _ for - (CGI, WSGI and

@@ -3,6 +3,8 @@ package proxy
 import (
 	"net/http"
 	"strings"
+
+	"github.com/sluice-platform/sluice/services/gateway/internal/reject"
 )
 
 // writer is what a service's response is written through. Around the final header,
@@ -43,9 +45,9 @@ func (w *writer) stripTrailers() { w.strip(w.Header(), http.TrailerPrefix) }
 // reserved names are written, or, the cost, read by the gate alone.
 func (w *writer) reserved(name string) bool {
 	switch name = dashed(name); name {
-	case HeaderLimit, HeaderPolicy:
+	case reject.HeaderLimit, reject.HeaderPolicy:
 		return true
-	case HeaderLegacyLimit, HeaderLegacyRemaining, HeaderLegacyReset:
+	case reject.HeaderLegacyLimit, reject.HeaderLegacyRemaining, reject.HeaderLegacyReset:
 		return w.legacy
 	case "":
 		return false

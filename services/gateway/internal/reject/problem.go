@@ -6,6 +6,16 @@ import (
 	"strconv"
 )
 
+// Response fields that the gate writes, in canonical form.
+const (
+	HeaderLimit  = "Ratelimit"
+	HeaderPolicy = "Ratelimit-Policy"
+
+	HeaderLegacyLimit     = "X-Ratelimit-Limit"
+	HeaderLegacyRemaining = "X-Ratelimit-Remaining"
+	HeaderLegacyReset     = "X-Ratelimit-Reset"
+)
+
 // Problem types (RFC 9457). The first two are registered by the IETF draft
 // "RateLimit header fields for HTTP"; clients distinguish problems by them.
 const (

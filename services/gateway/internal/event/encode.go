@@ -1,4 +1,4 @@
-package gateway
+package event
 
 import (
 	"encoding/json"
@@ -10,30 +10,40 @@ import (
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
-// timeLayout is RFC 3339 with milliseconds, in UTC.
-const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+// TimeLayout is RFC 3339 with milliseconds, in UTC.
+const TimeLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// appendEvent appends e as JSON, in the shape of schemas/events/usage and
+// Bounds, in bytes, of what a client can make an event carry: with paths of 64 KB
+// few requests would fill the spool.
+const (
+	MaxPath   = 1024
+	MaxMethod = 32
+)
+
+// Clip shortens ASCII text (a cleaned path, a method) to n bytes.
+func Clip(s string, n int) string { return s[:min(len(s), n)] }
+
+// Append appends e as JSON, in the shape of schemas/events/usage and
 // without reflection: it runs once a decision, before the answer is sent.
-func appendEvent(b []byte, e *usage.Event) []byte {
-	b = appendString(append(b, `{"id":`...), e.ID)
+func Append(b []byte, e *usage.Event) []byte {
+	b = AppendString(append(b, `{"id":`...), e.ID)
 	b = append(b, `,"ts":"`...)
-	b = e.TS.UTC().Truncate(time.Millisecond).AppendFormat(b, timeLayout)
+	b = e.TS.UTC().Truncate(time.Millisecond).AppendFormat(b, TimeLayout)
 	b = append(b, '"')
-	b = appendOptional(b, `,"tenantId":`, e.TenantID)
-	b = appendOptional(b, `,"userId":`, e.UserID)
-	b = appendOptional(b, `,"applicationId":`, e.ApplicationID)
-	b = appendOptional(b, `,"apiKeyHash":`, e.APIKeyHash)
-	b = appendString(append(b, `,"service":`...), e.Service)
-	b = appendString(append(b, `,"endpoint":`...), e.Endpoint)
-	b = appendString(append(b, `,"method":`...), e.Method)
-	b = appendString(append(b, `,"decision":`...), e.Decision)
+	b = AppendOptional(b, `,"tenantId":`, e.TenantID)
+	b = AppendOptional(b, `,"userId":`, e.UserID)
+	b = AppendOptional(b, `,"applicationId":`, e.ApplicationID)
+	b = AppendOptional(b, `,"apiKeyHash":`, e.APIKeyHash)
+	b = AppendString(append(b, `,"service":`...), e.Service)
+	b = AppendString(append(b, `,"endpoint":`...), e.Endpoint)
+	b = AppendString(append(b, `,"method":`...), e.Method)
+	b = AppendString(append(b, `,"decision":`...), e.Decision)
 	b = strconv.AppendInt(append(b, `,"statusCode":`...), int64(e.StatusCode), 10)
-	b = appendOptional(b, `,"ruleId":`, e.RuleID)
-	b = appendOptional(b, `,"algo":`, e.Algo)
-	b = appendOptional(b, `,"reason":`, e.Reason)
-	b = appendOptional(b, `,"cached":`, e.Cached)
-	b = appendOptional(b, `,"reservation":`, e.Reservation)
+	b = AppendOptional(b, `,"ruleId":`, e.RuleID)
+	b = AppendOptional(b, `,"algo":`, e.Algo)
+	b = AppendOptional(b, `,"reason":`, e.Reason)
+	b = AppendOptional(b, `,"cached":`, e.Cached)
+	b = AppendOptional(b, `,"reservation":`, e.Reservation)
 	if e.ReservationState != nil {
 		b = appendReservationState(append(b, `,"reservationState":`...), e.ReservationState)
 	}
@@ -49,7 +59,7 @@ func appendEvent(b []byte, e *usage.Event) []byte {
 		}
 		b = append(b, ']')
 	}
-	b = appendString(append(b, `,"gateway":`...), e.Gateway)
+	b = AppendString(append(b, `,"gateway":`...), e.Gateway)
 	return append(b, '}')
 }
 
@@ -60,12 +70,12 @@ func appendReservationState(b []byte, s *usage.ReservationState) []byte {
 		b = strconv.AppendInt(append(b, `,"endedAt":`...), s.EndedAt, 10)
 	}
 	b = appendIntegers(b, `,"uncharged":`, s.Uncharged)
-	return append(appendOptional(b, `,"record":`, s.Record), '}')
+	return append(AppendOptional(b, `,"record":`, s.Record), '}')
 }
 
 func appendCharge(b []byte, c *usage.Charge) []byte {
-	b = appendString(append(b, `{"counter":`...), c.Counter)
-	b = appendString(append(b, `,"metric":`...), c.Metric)
+	b = AppendString(append(b, `{"counter":`...), c.Counter)
+	b = AppendString(append(b, `,"metric":`...), c.Metric)
 	b = strconv.AppendInt(append(b, `,"amount":`...), c.Amount, 10)
 	b = strconv.AppendInt(append(b, `,"consumed":`...), c.Consumed, 10)
 	b = strconv.AppendInt(append(b, `,"refunded":`...), c.Refunded, 10)
@@ -110,11 +120,12 @@ func appendIntegers(b []byte, name string, list []int64) []byte {
 	return append(b, ']')
 }
 
-func appendOptional(b []byte, name, value string) []byte {
+// AppendOptional appends a named string, or nothing of an empty one.
+func AppendOptional(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
 	}
-	return appendString(append(b, name...), value)
+	return AppendString(append(b, name...), value)
 }
 
 // appendMillis writes whole microseconds; finer is noise.
@@ -125,10 +136,10 @@ func appendMillis(b []byte, ms float64) []byte {
 	return strconv.AppendFloat(b, math.Round(ms*1000)/1000, 'f', -1, 64)
 }
 
-// appendString appends s as a JSON string. Plain ASCII, which nearly all is,
+// AppendString appends s as a JSON string. Plain ASCII, which nearly all is,
 // is copied; the rest goes through encoding/json, which also replaces invalid
 // UTF-8.
-func appendString(b []byte, s string) []byte {
+func AppendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
 			quoted, _ := json.Marshal(s) // a string always has a JSON form

@@ -1,4 +1,4 @@
-package gateway
+package respond
 
 import (
 	"strconv"
@@ -13,28 +13,27 @@ const maxSFInteger = 999_999_999_999_999
 // fields writes RateLimit-Policy and RateLimit: lists of strings with integer
 // parameters, strict RFC 9651, tightest first (IETF draft "RateLimit header
 // fields for HTTP"). A counter without a limit has no place in either.
-func (x *exchange) fields() (policies, limits string) {
-	b := x.scratch[:0]
-	for i := range x.charges.Judged {
-		if j := &x.charges.Judged[i]; !j.State.Unlimited {
+func fields(q *charge.Charges) (policies, limits string) {
+	b := make([]byte, 0, 96*len(q.Judged))
+	for i := range q.Judged {
+		if j := &q.Judged[i]; !j.State.Unlimited {
 			b = appendPolicyName(separate(b, 0), j.Rule.ID)
 			b = appendParam(b, ";q=", j.State.Limit)
-			if w := window(j, x.charges.JudgedAt); w > 0 {
-				b = appendParam(b, ";w=", wholeSeconds(w))
+			if w := window(j, q.JudgedAt); w > 0 {
+				b = appendParam(b, ";w=", charge.WholeSeconds(w))
 			}
 		}
 	}
 	middle := len(b)
-	for i := range x.charges.Judged {
-		if j := &x.charges.Judged[i]; !j.State.Unlimited {
+	for i := range q.Judged {
+		if j := &q.Judged[i]; !j.State.Unlimited {
 			b = appendPolicyName(separate(b, middle), j.Rule.ID)
 			b = appendParam(b, ";r=", available(j))
 			if t := max(j.State.Reset, j.State.RetryAfter); !neverRenews(j, t) {
-				b = appendParam(b, ";t=", wholeSeconds(t))
+				b = appendParam(b, ";t=", charge.WholeSeconds(t))
 			}
 		}
 	}
-	x.scratch = b
 	return string(b[:middle]), string(b[middle:])
 }
 
@@ -87,11 +86,6 @@ func policyNames(ids []string) (names []string) {
 
 func appendParam(b []byte, name string, n int64) []byte {
 	return strconv.AppendInt(append(b, name...), min(max(n, 0), maxSFInteger), 10)
-}
-
-// wholeSeconds rounds up: a client that waits must not come too early.
-func wholeSeconds(d time.Duration) int64 {
-	return int64((d + time.Second - 1) / time.Second)
 }
 
 // neverRenews reports a counter of which no time brings more units: t, its

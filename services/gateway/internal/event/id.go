@@ -1,4 +1,4 @@
-package gateway
+package event
 
 import (
 	"encoding/binary"
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// newDecisionID returns a UUID version 7 (RFC 9562, section 5.7) with the
+// NewID returns a UUID version 7 (RFC 9562, section 5.7) with the
 // milliseconds of t and 74 random bits. The random bits come from the
 // runtime's ChaCha8 generator, which needs no lock shared by all requests.
-func newDecisionID(t time.Time) string {
+func NewID(t time.Time) string {
 	var dst [36]byte
 	var u [16]byte
 	binary.BigEndian.PutUint64(u[:8], uint64(t.UnixMilli())<<16|rand.Uint64()&0xffff) //nolint:gosec // unique, not secret

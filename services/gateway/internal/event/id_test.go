@@ -1,4 +1,4 @@
-package gateway
+package event
 
 import (
 	"testing"
@@ -11,8 +11,8 @@ func TestDecisionIDsAreUUIDv7(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for i := range 10_000 {
-		at := noon.Add(time.Duration(i) * time.Millisecond / 10)
-		id := newDecisionID(at)
+		at := time.Date(2026, 7, 15, 12, 0, 0, 0, time.UTC).Add(time.Duration(i) * time.Millisecond / 10)
+		id := NewID(at)
 		parsed, err := uuid.Parse(id)
 		if err != nil || parsed.Version() != 7 || parsed.Variant() != uuid.RFC4122 || parsed.String() != id {
 			t.Fatalf("%s is no UUID version 7: %v", id, err)

@@ -1,4 +1,4 @@
-package gateway
+package event
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func TestEncoderAgreesWithEncodingJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want, got usage.Event
-		ours := appendEvent(nil, &e)
+		ours := Append(nil, &e)
 		if err := json.Unmarshal(ours, &got); err != nil {
 			t.Fatalf("no JSON: %v: %s", err, ours)
 		}
@@ -76,7 +76,7 @@ func TestEncoderKeepsFieldsAndOrder(t *testing.T) {
 	t.Parallel()
 	limit := int64(1000)
 	e := usage.Event{
-		ID: "i", TS: noon, TenantID: "t", UserID: "u", ApplicationID: "a", APIKeyHash: "h", Service: "s", Endpoint: "/e",
+		ID: "i", TS: time.Date(2026, 7, 15, 12, 0, 0, 0, time.UTC), TenantID: "t", UserID: "u", ApplicationID: "a", APIKeyHash: "h", Service: "s", Endpoint: "/e",
 		Method: "GET", Decision: "ALLOW", StatusCode: 200, RuleID: "r", Algo: "GCRA", Reason: "x", Cached: "hit", Reservation: "j",
 		ReservationState: &usage.ReservationState{Attempt: 1, State: 2, EndedAt: 3, Uncharged: []int64{4}, Record: "{}"}, Cost: 1, LatencyMs: 0.31,
 		Charges: []usage.Charge{{Counter: "c", Metric: "m", Amount: 1, Consumed: 2, Refunded: 3, Forfeited: 4, Limit: &limit}},
@@ -88,7 +88,7 @@ func TestEncoderKeepsFieldsAndOrder(t *testing.T) {
 	}
 	// encoding/json leaves zero milliseconds out; the length is all that differs.
 	want = bytes.Replace(want, []byte("12:00:00Z"), []byte("12:00:00.000Z"), 1)
-	if got := appendEvent(nil, &e); !bytes.Equal(got, want) {
+	if got := Append(nil, &e); !bytes.Equal(got, want) {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 }
@@ -96,7 +96,7 @@ func TestEncoderKeepsFieldsAndOrder(t *testing.T) {
 func TestEncoderHasAWordForEveryLatency(t *testing.T) {
 	t.Parallel()
 	for _, ms := range []float64{0, math.NaN(), math.Inf(1), -1, 0.0004, 12.3456789} {
-		if b := appendEvent(nil, &usage.Event{LatencyMs: ms}); !json.Valid(b) {
+		if b := Append(nil, &usage.Event{LatencyMs: ms}); !json.Valid(b) {
 			t.Errorf("latency %v gives %s", ms, b)
 		}
 	}
