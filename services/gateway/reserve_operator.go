@@ -12,8 +12,7 @@ import (
 // releasePattern is served below /debug/<module>/ and at the admin port's root.
 const releasePattern = "POST /v1/reservations/{tenant}/{id}/release"
 
-// releaser releases any tenant's reservations for operators: of a client that is
-// gone, say, and holds back what its tenant could use.
+// releaser releases any tenant's reservations for operators: of a client that is gone, say.
 type releaser struct {
 	gate      *gate
 	operators identify.Operators
