@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 )
 
@@ -19,7 +21,7 @@ type applyFlags struct {
 	dryRun, prune, allowEmpty bool
 }
 
-func (k kind[T]) applyCommand(c *connection) *cobra.Command {
+func (k kind[T]) applyCommand(c *rest.Connection) *cobra.Command {
 	var flags applyFlags
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE|DIR|-",
@@ -51,7 +53,7 @@ func (k kind[T]) applyCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in io.Reader, out, warnings io.Writer) error {
+func (k kind[T]) apply(ctx context.Context, c *rest.Connection, flags applyFlags, in io.Reader, out, warnings io.Writer) error {
 	documents, err := load(flags.files, in)
 	if err != nil {
 		return err
@@ -66,7 +68,7 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 	if len(want) == 0 {
 		fmt.Fprintf(warnings, "there is no %s in %s\n", k.noun, strings.Join(flags.files, ", "))
 	}
-	have, err := all[T](ctx, c, k.path, url.Values{}, 0)
+	have, err := rest.All[T](ctx, c, k.path, url.Values{}, 0)
 	if err != nil {
 		return fmt.Errorf("read %ss: %w", k.noun, err)
 	}
@@ -94,7 +96,7 @@ func (k kind[T]) apply(ctx context.Context, c *connection, flags applyFlags, in 
 // execute prints and does the steps, which were checked: what fails now was
 // changed meanwhile, or the control plane went away. One that fails does not keep
 // others from being done, but keeps everything from being deleted.
-func (k kind[T]) execute(ctx context.Context, c *connection, steps []step[T], dryRun bool, out io.Writer) error {
+func (k kind[T]) execute(ctx context.Context, c *rest.Connection, steps []step[T], dryRun bool, out io.Writer) error {
 	counts := map[action]int{}
 	var failed []error
 	for _, s := range steps {
@@ -129,23 +131,23 @@ func (k kind[T]) print(out io.Writer, s step[T]) {
 }
 
 // perform does a step, or has the control plane try it only.
-func (k kind[T]) perform(ctx context.Context, c *connection, s step[T], dryRun bool) error {
-	r := call{method: http.MethodPut, path: k.item(s.key), body: s.after, header: map[string]string{"If-Match": s.etag}}
+func (k kind[T]) perform(ctx context.Context, c *rest.Connection, s step[T], dryRun bool) error {
+	r := rest.Call{Method: http.MethodPut, Path: k.item(s.key), Body: s.after, Header: map[string]string{"If-Match": s.etag}}
 	switch s.action {
 	case create:
-		r.header = map[string]string{"If-None-Match": "*"}
+		r.Header = map[string]string{"If-None-Match": "*"}
 	case remove:
-		r.method, r.body = http.MethodDelete, nil
+		r.Method, r.Body = http.MethodDelete, nil
 	}
 	if dryRun {
-		r.path += "?dryRun=true"
+		r.Path += "?dryRun=true"
 	}
-	err := c.do(ctx, r)
-	var answer *answerError
+	err := c.Do(ctx, r)
+	var answer *rest.AnswerError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &answer) && (answer.status == http.StatusPreconditionFailed || answer.status == http.StatusNotFound):
+	case errors.As(err, &answer) && (answer.Status == http.StatusPreconditionFailed || answer.Status == http.StatusNotFound):
 		return fmt.Errorf("was changed by someone else meanwhile, and left alone; apply again to compare anew: %w", err)
 	case s.where != "":
 		return fmt.Errorf("%s: %w", s.where, err)

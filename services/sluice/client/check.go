@@ -9,12 +9,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 )
 
 // check has the control plane try every change of a plan, and says whether all
 // would be taken. All refusals are in the error, a line each; it ends early
 // only where no answer is about the change itself: nobody there, no right to.
-func (k kind[T]) check(ctx context.Context, c *connection, steps []step[T], out io.Writer) error {
+func (k kind[T]) check(ctx context.Context, c *rest.Connection, steps []step[T], out io.Writer) error {
 	changes := 0
 	var refused []string
 	for i, s := range steps {
@@ -23,12 +25,12 @@ func (k kind[T]) check(ctx context.Context, c *connection, steps []step[T], out 
 		}
 		changes++
 		err := k.perform(ctx, c, s, true)
-		var answer *answerError
+		var answer *rest.AnswerError
 		switch {
 		case err == nil:
-		case !errors.As(err, &answer) || !answer.aboutRequest():
+		case !errors.As(err, &answer) || !aboutRequest(answer):
 			return fmt.Errorf("nothing was changed: try to %s %s %q: %w", s.action.word(), k.noun, s.key, err)
-		case answer.status == http.StatusConflict && k.freed(s.after, steps[:i]):
+		case answer.Status == http.StatusConflict && k.freed(s.after, steps[:i]):
 		default:
 			refused = append(refused, fmt.Sprintf("%s %s %q: %v", s.action.word(), k.noun, s.key, err))
 		}
@@ -60,16 +62,16 @@ func (k kind[T]) freed(after T, before []step[T]) bool {
 // unchecked tells a token that may read only: with it a plan can be printed, as
 // ever, but not tried.
 func unchecked(err error) bool {
-	var answer *answerError
-	return errors.As(err, &answer) && answer.status == http.StatusForbidden
+	var answer *rest.AnswerError
+	return errors.As(err, &answer) && answer.Status == http.StatusForbidden
 }
 
 // aboutRequest tells answers that say something of this request, and not of
 // every one: another may well be taken.
-func (e *answerError) aboutRequest() bool {
-	switch e.status {
+func aboutRequest(e *rest.AnswerError) bool {
+	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusTooManyRequests:
 		return false
 	}
-	return e.status >= 400 && e.status < 500
+	return e.Status >= 400 && e.Status < 500
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
 
@@ -159,8 +161,8 @@ func TestApplyOverwritesNoOtherChange(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.must(t, yamlRules, "rules", "apply", "-f", "-")
-	c := &connection{url: s.url, token: token}
-	have, err := all[rules.Rule](t.Context(), c, "/v1/rules", url.Values{}, 0)
+	c := &rest.Connection{URL: s.url, Token: token}
+	have, err := rest.All[rules.Rule](t.Context(), c, "/v1/rules", url.Values{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

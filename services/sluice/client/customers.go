@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/plan"
@@ -46,17 +49,17 @@ type customerUse struct {
 
 func customersCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "customers", Short: "Create customers, and list them with their use", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
 	k := customerKind
-	return withSubcommands(cmd, createCustomerCommand(c), k.applyCommand(c), listCustomersCommand(c), k.getCommand(c), k.deleteCommand(c), linkCustomerCommand(c))
+	return command.Group(cmd, createCustomerCommand(c), k.applyCommand(c), listCustomersCommand(c), k.getCommand(c), k.deleteCommand(c), linkCustomerCommand(c))
 }
 
-func createCustomerCommand(c *connection) *cobra.Command {
+func createCustomerCommand(c *rest.Connection) *cobra.Command {
 	var customer sales.Customer
 	var contact sales.Contact
 	cmd := &cobra.Command{
-		Use: "create ID --name NAME", Short: "Create a customer: a tenant with a name", Args: exactly(1, "the ID of the tenant"),
+		Use: "create ID --name NAME", Short: "Create a customer: a tenant with a name", Args: command.Exactly(1, "the ID of the tenant"),
 		Example: "  sluice customers create acme --name 'Acme Ltd' --currency EUR --timezone Europe/Istanbul --email billing@acme.example",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			customer.ID = args[0]
@@ -70,7 +73,7 @@ func createCustomerCommand(c *connection) *cobra.Command {
 			if len(mistakes) > 0 {
 				return errors.Join(mistakes...)
 			}
-			return printJSON(cmd, c, call{method: http.MethodPost, path: customerKind.path, body: customer})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodPost, Path: customerKind.path, Body: customer})
 		},
 	}
 	cmd.Flags().StringVar(&customer.Name, "name", "", "what invoices and people call the customer")
@@ -81,28 +84,28 @@ func createCustomerCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-func listCustomersCommand(c *connection) *cobra.Command {
+func listCustomersCommand(c *rest.Connection) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List customers with what they have used in the running periods", Args: NoArgs,
+		Use: "list", Short: "List customers with what they have used in the running periods", Args: command.NoArgs,
 		Example: "  sluice customers list\n  sluice customers list --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			items, err := all[customerUse](cmd.Context(), c, customerKind.path, url.Values{}, 0)
+			items, err := rest.All[customerUse](cmd.Context(), c, customerKind.path, url.Values{}, 0)
 			if err != nil {
 				return err
 			}
 			if output == "json" {
-				return show(cmd.OutOrStdout(), output, items, nil, nil)
+				return command.Show(cmd.OutOrStdout(), output, items, nil, nil)
 			}
 			var lines [][]string
 			for _, item := range items {
 				lines = append(lines, item.lines()...)
 			}
 			columns := []string{"ID", "NAME", "METRIC", "PERIOD", "USED", "LIMIT", "LEFT", "SOURCE"}
-			return show(cmd.OutOrStdout(), output, lines, columns, func(line []string) []string { return line })
+			return command.Show(cmd.OutOrStdout(), output, lines, columns, func(line []string) []string { return line })
 		},
 	}
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -121,7 +124,7 @@ func (c customerUse) lines() [][]string {
 		case u.Balance != nil:
 			limit, left = "prepaid", fmt.Sprint(*u.Balance)
 		}
-		lines = append(lines, []string{c.ID, c.Name, u.Metric, firstOf(u.Period.ID, "-"), fmt.Sprint(max(0, u.Consumed-u.Refunded)), limit, left, u.Source})
+		lines = append(lines, []string{c.ID, c.Name, u.Metric, rest.FirstOf(u.Period.ID, "-"), fmt.Sprint(max(0, u.Consumed-u.Refunded)), limit, left, u.Source})
 	}
 	return lines
 }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 )
 
 // fieldChange is one field that differs; an empty side is absent.
 type fieldChange struct{ path, before, after string }
 
 func (c fieldChange) String() string {
-	return fmt.Sprintf("%s: %s → %s", c.path, firstOf(c.before, "(absent)"), firstOf(c.after, "(absent)"))
+	return fmt.Sprintf("%s: %s → %s", c.path, rest.FirstOf(c.before, "(absent)"), rest.FirstOf(c.after, "(absent)"))
 }
 
 // diff compares two documents field by field, by path. Both have their

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -78,7 +81,7 @@ func explainCommand() *cobra.Command {
 		output string
 		cost   int64
 	)
-	c := &connection{flag: "--admin-url", env: envAdminURL, fallback: defaultAdminURL, what: "gateway"}
+	c := &rest.Connection{Flag: "--admin-url", Env: envAdminURL, Fallback: defaultAdminURL, What: "gateway"}
 	cmd := &cobra.Command{
 		Use: "explain (--path PATH | --service NAME)", Short: "Ask a gateway which rules hold for a request and why, without making it",
 		Args: q.args, SilenceUsage: true,
@@ -92,8 +95,8 @@ func explainCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.url, "admin-url", "", "the gateway's admin port (default $"+envAdminURL+", else "+defaultAdminURL+")")
-	f.StringVar(&c.token, "token", "", "a token of gateway.explain.tokens (default $"+envToken+")")
+	f.StringVar(&c.URL, "admin-url", "", "the gateway's admin port (default $"+envAdminURL+", else "+defaultAdminURL+")")
+	f.StringVar(&c.Token, "token", "", "a token of gateway.explain.tokens (default $"+rest.EnvToken+")")
 	f.StringVar(&q.Path, "path", "", "the path, as a client would send it")
 	f.StringVar(&q.Method, "method", "", "the method (default GET)")
 	f.StringVar(&q.Service, "service", "", "the service, in place of a path")
@@ -104,7 +107,7 @@ func explainCommand() *cobra.Command {
 	f.BoolVar(&q.ByToken, "by-token", false, "tenant, user and application are proved by a token")
 	f.Int64Var(&cost, "cost", 0, "what the request costs (default: as the catalog says)")
 	cmd.MarkFlagsMutuallyExclusive("key", "by-token")
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -126,13 +129,13 @@ func (q *explainQuestion) args(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func explain(cmd *cobra.Command, c *connection, q explainQuestion, output string) error {
+func explain(cmd *cobra.Command, c *rest.Connection, q explainQuestion, output string) error {
 	var raw json.RawMessage
-	if err := c.do(cmd.Context(), call{method: http.MethodPost, path: "/v1/explain", body: q, into: &raw}); err != nil {
+	if err := c.Do(cmd.Context(), rest.Call{Method: http.MethodPost, Path: "/v1/explain", Body: q, Into: &raw}); err != nil {
 		return err
 	}
 	if output == "json" {
-		return writeJSON(cmd.OutOrStdout(), raw)
+		return command.WriteJSON(cmd.OutOrStdout(), raw)
 	}
 	var a explainAnswer
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -146,7 +149,7 @@ func (a *explainAnswer) print(w io.Writer) error {
 	if r.Demands != "" {
 		demands = ", demands " + r.Demands
 	}
-	fmt.Fprintf(w, "%s %s → service %s, endpoint %s, cost %d%s\n\n", r.Method, firstOf(r.Path, "(no path)"), r.Service, firstOf(r.Endpoint, "(none in the catalog)"), r.Cost, demands)
+	fmt.Fprintf(w, "%s %s → service %s, endpoint %s, cost %d%s\n\n", r.Method, rest.FirstOf(r.Path, "(no path)"), r.Service, rest.FirstOf(r.Endpoint, "(none in the catalog)"), r.Cost, demands)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "RULE\tSUBJECT\tSCOPE\tMETRIC\tHORIZON\tRESULT")
 	for _, e := range a.Rules {
@@ -161,7 +164,7 @@ func (a *explainAnswer) print(w io.Writer) error {
 		if e.Mode == rules.ModeShadow {
 			result += " (shadow)"
 		}
-		fmt.Fprintf(t, "%s\t%s=%s\t%s\t%s\t%s\t%s\n", e.ID, e.Subject.Kind, e.Subject.Value, firstOf(scope, "everywhere"), e.Metric, e.Horizon, result)
+		fmt.Fprintf(t, "%s\t%s=%s\t%s\t%s\t%s\t%s\n", e.ID, e.Subject.Kind, e.Subject.Value, rest.FirstOf(scope, "everywhere"), e.Metric, e.Horizon, result)
 	}
 	fmt.Fprintln(t, "\nWINNER\tCOUNTER\tALGORITHM\tLEFT\tOVERRIDE\tWOULD PASS")
 	for i := range a.Winners {
@@ -224,7 +227,7 @@ func (a *explainAnswer) winner(i int) []string {
 	if a.Request.Cached && v.CountCached != nil && !*v.CountCached {
 		passes += "; a stored answer is free"
 	}
-	return []string{v.ID, firstOf(v.Counter, "-"), v.Algorithm, left, firstOf(v.Override, "-"), passes}
+	return []string{v.ID, rest.FirstOf(v.Counter, "-"), v.Algorithm, left, rest.FirstOf(v.Override, "-"), passes}
 }
 
 // left is what a winner's counter has, and of what.

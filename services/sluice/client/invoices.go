@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/schemas/sales"
@@ -16,16 +19,16 @@ const invoicesPath = "/v1/invoices"
 
 func invoicesCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "invoices", Short: "Read customers' invoices", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
-	return withSubcommands(cmd, listInvoicesCommand(c), getInvoiceCommand(c))
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
+	return command.Group(cmd, listInvoicesCommand(c), getInvoiceCommand(c))
 }
 
-func listInvoicesCommand(c *connection) *cobra.Command {
+func listInvoicesCommand(c *rest.Connection) *cobra.Command {
 	var output, customer, status string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List invoices, those of the latest periods first", Args: NoArgs,
+		Use: "list", Short: "List invoices, those of the latest periods first", Args: command.NoArgs,
 		Example: "  sluice invoices list --customer acme\n  sluice invoices list --status final --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{}
@@ -34,37 +37,37 @@ func listInvoicesCommand(c *connection) *cobra.Command {
 					query.Set(name, value)
 				}
 			}
-			items, err := all[sales.Invoice](cmd.Context(), c, invoicesPath, query, limit)
+			items, err := rest.All[sales.Invoice](cmd.Context(), c, invoicesPath, query, limit)
 			if err != nil {
 				return err
 			}
 			columns := []string{"ID", "NUMBER", "CUSTOMER", "FROM", "TO", "STATUS", "TOTAL"}
-			return show(cmd.OutOrStdout(), output, items, columns, func(i sales.Invoice) []string {
-				return []string{i.ID, firstOf(i.Number, "-"), i.Customer, i.Start.Format("2006-01-02T15:04Z"), i.End.Format("2006-01-02T15:04Z"), i.Status, i.Total + " " + i.Currency}
+			return command.Show(cmd.OutOrStdout(), output, items, columns, func(i sales.Invoice) []string {
+				return []string{i.ID, rest.FirstOf(i.Number, "-"), i.Customer, i.Start.Format("2006-01-02T15:04Z"), i.End.Format("2006-01-02T15:04Z"), i.Status, i.Total + " " + i.Currency}
 			})
 		},
 	}
 	cmd.Flags().StringVar(&customer, "customer", "", "only this customer's")
 	cmd.Flags().StringVar(&status, "status", "", "only draft or final ones")
 	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many; 0 is all")
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
-func getInvoiceCommand(c *connection) *cobra.Command {
+func getInvoiceCommand(c *rest.Connection) *cobra.Command {
 	var html, pdf string
 	cmd := &cobra.Command{
-		Use: "get ID", Short: "Print an invoice, or write it as HTML or PDF", Args: exactly(1, "the ID of an invoice"),
+		Use: "get ID", Short: "Print an invoice, or write it as HTML or PDF", Args: command.Exactly(1, "the ID of an invoice"),
 		Example: "  sluice invoices get 019a…\n  sluice invoices get 019a… --pdf invoice.pdf",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := invoicesPath + "/" + url.PathEscape(args[0])
 			switch {
 			case html != "":
-				return c.download(cmd, path+"/html", html)
+				return download(c, cmd, path+"/html", html)
 			case pdf != "":
-				return c.download(cmd, path+"/pdf", pdf)
+				return download(c, cmd, path+"/pdf", pdf)
 			}
-			return printJSON(cmd, c, call{method: http.MethodGet, path: path})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodGet, Path: path})
 		},
 	}
 	cmd.Flags().StringVar(&html, "html", "", "write it as HTML to this `file`")
@@ -74,8 +77,8 @@ func getInvoiceCommand(c *connection) *cobra.Command {
 }
 
 // download writes an answer that is a file to a file.
-func (c *connection) download(cmd *cobra.Command, path, to string) error {
-	body, err := c.fetch(cmd.Context(), call{method: http.MethodGet, path: path})
+func download(c *rest.Connection, cmd *cobra.Command, path, to string) error {
+	body, err := c.Fetch(cmd.Context(), rest.Call{Method: http.MethodGet, Path: path})
 	if err != nil {
 		return err
 	}
@@ -86,10 +89,10 @@ func (c *connection) download(cmd *cobra.Command, path, to string) error {
 	return nil
 }
 
-func linkCustomerCommand(c *connection) *cobra.Command {
+func linkCustomerCommand(c *rest.Connection) *cobra.Command {
 	var expires string
 	cmd := &cobra.Command{
-		Use: "link ID", Short: "Make a link that opens a customer's account in the portal", Args: exactly(1, "the ID of the customer"),
+		Use: "link ID", Short: "Make a link that opens a customer's account in the portal", Args: command.Exactly(1, "the ID of the customer"),
 		Long:    "Make a link that opens a customer's account in the portal. Whoever has it sees the account until it expires.",
 		Example: "  sluice customers link acme --expires 72h",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,7 +104,7 @@ func linkCustomerCommand(c *connection) *cobra.Command {
 				asked["expiresIn"] = expires
 			}
 			path := customerKind.path + "/" + url.PathEscape(args[0]) + "/portal-links"
-			if err := c.do(cmd.Context(), call{method: http.MethodPost, path: path, body: asked, into: &made}); err != nil {
+			if err := c.Do(cmd.Context(), rest.Call{Method: http.MethodPost, Path: path, Body: asked, Into: &made}); err != nil {
 				return err
 			}
 			if made.URL == "" {

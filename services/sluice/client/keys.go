@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 )
 
@@ -33,23 +36,23 @@ type newKey struct {
 
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "keys", Short: "Create, list and revoke API keys", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
-	return withSubcommands(cmd, createKeyCommand(c), listKeysCommand(c), revokeKeyCommand(c))
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
+	return command.Group(cmd, createKeyCommand(c), listKeysCommand(c), revokeKeyCommand(c))
 }
 
-func createKeyCommand(c *connection) *cobra.Command {
+func createKeyCommand(c *rest.Connection) *cobra.Command {
 	var key newKey
 	cmd := &cobra.Command{
-		Use: "create --tenant TENANT", Short: "Create an API key, and print it this once", Args: NoArgs,
+		Use: "create --tenant TENANT", Short: "Create an API key, and print it this once", Args: command.NoArgs,
 		Example: "  sluice keys create --tenant acme --name ci --expires-at 2027-01-01T00:00:00Z",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var answer warned
-			data, err := c.fetch(cmd.Context(), call{method: http.MethodPost, path: "/v1/keys", body: key})
+			data, err := c.Fetch(cmd.Context(), rest.Call{Method: http.MethodPost, Path: "/v1/keys", Body: key})
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(json.Unmarshal(data, &answer), writeJSON(cmd.OutOrStdout(), json.RawMessage(data))); err != nil {
+			if err := errors.Join(json.Unmarshal(data, &answer), command.WriteJSON(cmd.OutOrStdout(), json.RawMessage(data))); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.ErrOrStderr(), "keep the key: it is shown this once, and only its hash is stored")
@@ -66,40 +69,40 @@ func createKeyCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-func listKeysCommand(c *connection) *cobra.Command {
+func listKeysCommand(c *rest.Connection) *cobra.Command {
 	var tenant, output string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List API keys", Args: NoArgs,
+		Use: "list", Short: "List API keys", Args: command.NoArgs,
 		Example: "  sluice keys list --tenant acme",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{}
 			if tenant != "" {
 				query.Set("tenantId", tenant)
 			}
-			items, err := all[apiKey](cmd.Context(), c, "/v1/keys", query, 0)
+			items, err := rest.All[apiKey](cmd.Context(), c, "/v1/keys", query, 0)
 			if err != nil {
 				return err
 			}
 			columns := []string{"ID", "NAME", "TENANT", "USER", "APPLICATION", "STATUS", "EXPIRES"}
-			return show(cmd.OutOrStdout(), output, items, columns, func(k apiKey) []string {
-				return []string{k.ID, k.Name, k.TenantID, k.UserID, k.ApplicationID, k.Status, firstOf(k.ExpiresAt, "never")}
+			return command.Show(cmd.OutOrStdout(), output, items, columns, func(k apiKey) []string {
+				return []string{k.ID, k.Name, k.TenantID, k.UserID, k.ApplicationID, k.Status, rest.FirstOf(k.ExpiresAt, "never")}
 			})
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only keys of this tenant")
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
-func revokeKeyCommand(c *connection) *cobra.Command {
+func revokeKeyCommand(c *rest.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID...", Short: "Revoke API keys, for good", Args: some("the ID of a key, or several"),
+		Use: "revoke ID...", Short: "Revoke API keys, for good", Args: command.Some("the ID of a key, or several"),
 		Example: "  sluice keys revoke key_5f2c0a6e-…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, id := range args {
-				err := c.do(cmd.Context(), call{
-					method: http.MethodPatch, path: "/v1/keys/" + url.PathEscape(id),
-					header: map[string]string{"If-Match": "*"}, body: map[string]string{"status": "revoked"},
+				err := c.Do(cmd.Context(), rest.Call{
+					Method: http.MethodPatch, Path: "/v1/keys/" + url.PathEscape(id),
+					Header: map[string]string{"If-Match": "*"}, Body: map[string]string{"status": "revoked"},
 				})
 				if err != nil {
 					return fmt.Errorf("revoke key %q: %w", id, err)

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/libs/strictjson"
@@ -102,7 +104,7 @@ var ruleKind = kind[rules.Rule]{
 
 func ruleRow(r rules.Rule) []string {
 	scope := strings.TrimSpace(r.Scope.Service + " " + r.Scope.Endpoint)
-	return []string{r.ID, r.Subject.Kind + "=" + r.Subject.Value, firstOf(scope, "everywhere"), r.Metric, limitText(r), r.Mode, fmt.Sprint(r.Version)}
+	return []string{r.ID, r.Subject.Kind + "=" + r.Subject.Value, rest.FirstOf(scope, "everywhere"), r.Metric, limitText(r), r.Mode, fmt.Sprint(r.Version)}
 }
 
 func limitText(r rules.Rule) string {
@@ -113,7 +115,7 @@ func limitText(r rules.Rule) string {
 	case r.Unlimited || l == nil || l.Limit == nil:
 		return "unlimited"
 	}
-	text := fmt.Sprintf("%s %d/%s", l.Algorithm, *l.Limit, firstOf(l.Window, l.Period))
+	text := fmt.Sprintf("%s %d/%s", l.Algorithm, *l.Limit, rest.FirstOf(l.Window, l.Period))
 	if l.Timezone != "" && l.Timezone != "UTC" { // the default is not said
 		text += " " + l.Timezone
 	}

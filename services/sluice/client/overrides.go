@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -47,15 +50,15 @@ func overrideRow(o overrides.Override) []string {
 	if o.ValidUntil != nil {
 		until = o.ValidUntil.Format(time.RFC3339)
 	}
-	return []string{o.ID, o.Subject.Kind + "=" + o.Subject.Value, o.Metric, firstOf(o.Window+o.Period, "every"), numbers, until, o.Reason}
+	return []string{o.ID, o.Subject.Kind + "=" + o.Subject.Value, o.Metric, rest.FirstOf(o.Window+o.Period, "every"), numbers, until, o.Reason}
 }
 
 func overridesCommand() *cobra.Command {
 	k := overrideKind
 	cmd := &cobra.Command{Use: "overrides", Short: "Give one subject other numbers than its rule, until a date", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
-	return withSubcommands(cmd, setOverrideCommand(c), k.applyCommand(c), k.listCommand(c), k.getCommand(c), k.deleteCommand(c))
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
+	return command.Group(cmd, setOverrideCommand(c), k.applyCommand(c), k.listCommand(c), k.getCommand(c), k.deleteCommand(c))
 }
 
 // overrideFlags are what set makes an override of.
@@ -68,10 +71,10 @@ type overrideFlags struct {
 // subjectKinds are what KIND may be; elsewhere some are flags.
 var subjectKinds = []string{"tenant", "user", "application", "apiKey", "service", "endpoint"}
 
-func setOverrideCommand(c *connection) *cobra.Command {
+func setOverrideCommand(c *rest.Connection) *cobra.Command {
 	var flags overrideFlags
 	cmd := &cobra.Command{
-		Use: "set KIND VALUE --metric METRIC (--limit N | --unlimited)", Short: "Create or replace an override", Args: exactly(2, "KIND and VALUE, such as tenant acme"),
+		Use: "set KIND VALUE --metric METRIC (--limit N | --unlimited)", Short: "Create or replace an override", Args: command.Exactly(2, "KIND and VALUE, such as tenant acme"),
 		Example: "  sluice overrides set tenant acme --metric requests --window 1m --limit 300 --until 2027-01-01T00:00:00Z\n" +
 			"  sluice overrides set user acme/u1 --metric reports --unlimited --reason 'internal test'",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,9 +89,9 @@ func setOverrideCommand(c *connection) *cobra.Command {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var name *pflag.NotExistError
 		if errors.As(err, &name) && slices.Contains(subjectKinds, name.GetSpecifiedName()) {
-			return fmt.Errorf("give KIND VALUE and not --%[1]s, as in %[1]s acme%[2]s", name.GetSpecifiedName(), usageOf(cmd))
+			return fmt.Errorf("give KIND VALUE and not --%[1]s, as in %[1]s acme%[2]s", name.GetSpecifiedName(), command.UsageOf(cmd))
 		}
-		return FlagError(cmd, err)
+		return command.FlagError(cmd, err)
 	})
 	cmd.Flags().StringVar(&flags.metric, "metric", "", "what is counted")
 	cmd.Flags().StringVar(&flags.window, "window", "", "only for rates of this window, such as 1m")
@@ -128,15 +131,15 @@ func (f *overrideFlags) override(given func(flag string) bool) (overrides.Overri
 }
 
 // setOverride replaces the override that is there, or creates it.
-func setOverride(cmd *cobra.Command, c *connection, o overrides.Override) error {
+func setOverride(cmd *cobra.Command, c *rest.Connection, o overrides.Override) error {
 	var answer warned
-	r := call{method: http.MethodPut, path: overrideKind.item(o.ID), body: o, header: map[string]string{"If-Match": "*"}, into: &answer}
-	err := c.do(cmd.Context(), r)
+	r := rest.Call{Method: http.MethodPut, Path: overrideKind.item(o.ID), Body: o, Header: map[string]string{"If-Match": "*"}, Into: &answer}
+	err := c.Do(cmd.Context(), r)
 	done := "~ update"
-	var refused *answerError
-	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
-		r.header, done = map[string]string{"If-None-Match": "*"}, "+ create"
-		err = c.do(cmd.Context(), r)
+	var refused *rest.AnswerError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		r.Header, done = map[string]string{"If-None-Match": "*"}, "+ create"
+		err = c.Do(cmd.Context(), r)
 	}
 	if err != nil {
 		return fmt.Errorf("set override %s: %w", o.ID, err)

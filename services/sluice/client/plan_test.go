@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/schemas/events/rules"
@@ -78,7 +80,7 @@ func TestDiffKeepsLargeNumbersApart(t *testing.T) {
 }
 
 func TestHelpHasExamplesAndNoToken(t *testing.T) {
-	t.Setenv(envToken, "hunter2")
+	t.Setenv(rest.EnvToken, "hunter2")
 	for _, top := range Commands() {
 		for _, cmd := range append(top.Commands(), top) {
 			if cmd.HasSubCommands() {
@@ -97,10 +99,10 @@ func TestHelpHasExamplesAndNoToken(t *testing.T) {
 }
 
 func TestConnectionMistakesAreNamed(t *testing.T) {
-	t.Setenv(envToken, "")
-	t.Setenv(envURL, "")
+	t.Setenv(rest.EnvToken, "")
+	t.Setenv(rest.EnvURL, "")
 	for args, says := range map[string]string{
-		"rules list":                                                 envToken,
+		"rules list":                                                 rest.EnvToken,
 		"rules list --token t --url ftp://x":                         "--url must be",
 		"rules list --token t --url http://127.0.0.1:1":              "call control plane",
 		"rules list --token t --output xml":                          "--output must be",
@@ -124,7 +126,7 @@ func TestConnectionMistakesAreNamed(t *testing.T) {
 		"rules frobnicate":                                           "sluice rules --help lists them",
 		"rules --frob":                                               "unknown flag",
 		"explain --token t":                                          "give --path PATH or --service NAME",
-		"explain --path /x":                                          envToken,
+		"explain --path /x":                                          rest.EnvToken,
 		"explain --path /x --token t --admin-url ftp://x":            "--admin-url must be",
 		"explain --path /x --token t --admin-url http://127.0.0.1:1": "call gateway",
 		"overrides set tenant acme --token t":                        "give --metric; usage: sluice overrides set KIND VALUE",

@@ -6,6 +6,9 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/libs/plan"
@@ -25,24 +28,24 @@ var planKind = kind[sales.Plan]{
 	warns:     true,
 	columns:   []string{"ID", "NAME", "CURRENCY", "BASE FEE", "PERIOD", "RULES", "PRICES", "VERSION"},
 	row: func(p sales.Plan) []string {
-		return []string{p.ID, p.Name, p.Currency, firstOf(p.BaseFee, "0"), p.Period, fmt.Sprint(len(p.Rules)), fmt.Sprint(len(p.Prices)), fmt.Sprint(p.Version)}
+		return []string{p.ID, p.Name, p.Currency, rest.FirstOf(p.BaseFee, "0"), p.Period, fmt.Sprint(len(p.Rules)), fmt.Sprint(len(p.Prices)), fmt.Sprint(p.Version)}
 	},
 }
 
 func plansCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "plans", Short: "Write plans (rule templates and prices), and move customers between their versions", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
 	k := planKind
-	return withSubcommands(cmd, k.applyCommand(c), k.listCommand(c), k.getCommand(c), k.deleteCommand(c), planVersionCommand(c), moveCommand(c))
+	return command.Group(cmd, k.applyCommand(c), k.listCommand(c), k.getCommand(c), k.deleteCommand(c), planVersionCommand(c), moveCommand(c))
 }
 
-func planVersionCommand(c *connection) *cobra.Command {
+func planVersionCommand(c *rest.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "version PLAN N", Short: "Print a version of a plan as it was written", Args: exactly(2, "the ID of a plan and a version, such as pro 1"),
+		Use: "version PLAN N", Short: "Print a version of a plan as it was written", Args: command.Exactly(2, "the ID of a plan and a version, such as pro 1"),
 		Example: "  sluice plans version pro 1",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printJSON(cmd, c, call{method: http.MethodGet, path: planKind.item(args[0]) + "/versions/" + url.PathEscape(args[1])})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodGet, Path: planKind.item(args[0]) + "/versions/" + url.PathEscape(args[1])})
 		},
 	}
 }
@@ -69,13 +72,13 @@ type movedCustomer struct {
 	Overrides         []struct{ Before, After *overrides.Override }
 }
 
-func moveCommand(c *connection) *cobra.Command {
+func moveCommand(c *rest.Connection) *cobra.Command {
 	var m move
 	cmd := &cobra.Command{
 		Use: "move PLAN --from N --to N (--all | --customer ID...)", Short: "Move customers from one version of a plan to another",
 		Long: "Move customers from one version of a plan to another; --preview says what would change, and changes nothing.\n" +
 			"What was used stays used. A move that was broken off goes on when it is repeated.",
-		Args: exactly(1, "the ID of a plan"),
+		Args: command.Exactly(1, "the ID of a plan"),
 		Example: "  sluice plans move pro --from 1 --to 2 --all --preview\n" +
 			"  sluice plans move pro --from 1 --to 2 --customer acme --customer globex",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,12 +99,12 @@ func moveCommand(c *connection) *cobra.Command {
 }
 
 // moveAll asks until nobody is left. It fails where somebody was refused.
-func moveAll(cmd *cobra.Command, c *connection, plan string, m move) error {
+func moveAll(cmd *cobra.Command, c *rest.Connection, plan string, m move) error {
 	out, done, refused := cmd.OutOrStdout(), 0, 0
 	for {
 		var answer moved
-		r := call{method: http.MethodPost, path: planKind.item(plan) + "/moves", body: m, into: &answer}
-		if err := c.do(cmd.Context(), r); err != nil {
+		r := rest.Call{Method: http.MethodPost, Path: planKind.item(plan) + "/moves", Body: m, Into: &answer}
+		if err := c.Do(cmd.Context(), r); err != nil {
 			return fmt.Errorf("move customers of plan %q: %w", plan, err)
 		}
 		for _, one := range answer.Customers {

@@ -7,15 +7,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 )
 
 func reservationsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "reservations", Short: "List what clients have reserved, and release what they have left", SilenceUsage: true}
-	c := &connection{flag: "--admin-url", env: envAdminURL, fallback: defaultAdminURL, what: "gateway"}
-	cmd.PersistentFlags().StringVar(&c.url, "admin-url", "", "the gateway's admin port (default $"+envAdminURL+", else "+defaultAdminURL+")")
-	cmd.PersistentFlags().StringVar(&c.token, "token", "", "a token of gateway.reservations.tokens (default $"+envToken+")")
-	return withSubcommands(cmd, listReservationsCommand(c), releaseReservationCommand(c))
+	c := &rest.Connection{Flag: "--admin-url", Env: envAdminURL, Fallback: defaultAdminURL, What: "gateway"}
+	cmd.PersistentFlags().StringVar(&c.URL, "admin-url", "", "the gateway's admin port (default $"+envAdminURL+", else "+defaultAdminURL+")")
+	cmd.PersistentFlags().StringVar(&c.Token, "token", "", "a token of gateway.reservations.tokens (default $"+rest.EnvToken+")")
+	return command.Group(cmd, listReservationsCommand(c), releaseReservationCommand(c))
 }
 
 // openReservation is one as a gateway lists it.
@@ -34,11 +37,11 @@ type openReservation struct {
 	ExpiresAt     *time.Time `json:"expiresAt,omitempty"`
 }
 
-func listReservationsCommand(c *connection) *cobra.Command {
+func listReservationsCommand(c *rest.Connection) *cobra.Command {
 	var tenant, output string
 	var limit int
 	cmd := &cobra.Command{
-		Use: "list", Short: "List reservations that are open, the first to expire first", Args: NoArgs,
+		Use: "list", Short: "List reservations that are open, the first to expire first", Args: command.NoArgs,
 		Example: "  sluice reservations list --tenant acme",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {
@@ -48,17 +51,17 @@ func listReservationsCommand(c *connection) *cobra.Command {
 			if tenant != "" {
 				query.Set("tenant", tenant)
 			}
-			open, err := all[openReservation](cmd.Context(), c, "/v1/reservations", query, limit)
+			open, err := rest.All[openReservation](cmd.Context(), c, "/v1/reservations", query, limit)
 			if err != nil {
 				return err
 			}
 			columns := []string{"TENANT", "ID", "RESERVED", "METRICS", "USER", "APPLICATION", "REQUEST", "SINCE", "EXPIRES"}
-			return show(cmd.OutOrStdout(), output, open, columns, openReservationRow)
+			return command.Show(cmd.OutOrStdout(), output, open, columns, openReservationRow)
 		},
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only this tenant's")
 	cmd.Flags().IntVar(&limit, "limit", 100, "how many at most")
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -75,13 +78,13 @@ func openReservationRow(r openReservation) []string {
 	}
 }
 
-func releaseReservationCommand(c *connection) *cobra.Command {
+func releaseReservationCommand(c *rest.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "release TENANT ID", Short: "Give back all that a reservation of a tenant holds", Args: exactly(2, "a tenant and the ID of its reservation, such as acme job-1"),
+		Use: "release TENANT ID", Short: "Give back all that a reservation of a tenant holds", Args: command.Exactly(2, "a tenant and the ID of its reservation, such as acme job-1"),
 		Example: "  sluice reservations release acme job-1",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := fmt.Sprintf("/v1/reservations/%s/%s/release", url.PathEscape(args[0]), url.PathEscape(args[1]))
-			return printJSON(cmd, c, call{method: http.MethodPost, path: path})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodPost, Path: path})
 		},
 	}
 }

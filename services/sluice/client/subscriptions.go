@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/schemas/sales"
@@ -33,22 +36,22 @@ func timeText(t *time.Time, none string) string {
 
 func subscriptionsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "subscriptions", Short: "Subscribe customers to plans, change and end that", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
 	k := subscriptionKind
-	return withSubcommands(cmd, createSubscriptionCommand(c), k.listCommand(c), getSubscriptionCommand(c), changeSubscriptionCommand(c), endSubscriptionCommand(c))
+	return command.Group(cmd, createSubscriptionCommand(c), k.listCommand(c), getSubscriptionCommand(c), changeSubscriptionCommand(c), endSubscriptionCommand(c))
 }
 
-func createSubscriptionCommand(c *connection) *cobra.Command {
+func createSubscriptionCommand(c *rest.Connection) *cobra.Command {
 	var s sales.Subscription
 	cmd := &cobra.Command{
-		Use: "create --customer ID --plan PLAN", Short: "Subscribe a customer to a plan", Args: NoArgs,
+		Use: "create --customer ID --plan PLAN", Short: "Subscribe a customer to a plan", Args: command.NoArgs,
 		Example: "  sluice subscriptions create --customer acme --plan pro",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := planVersion(cmd, s.PlanVersion); err != nil {
 				return err
 			}
-			return printJSON(cmd, c, call{method: http.MethodPost, path: subscriptionKind.path, body: s})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodPost, Path: subscriptionKind.path, Body: s})
 		},
 	}
 	cmd.Flags().StringVar(&s.Customer, "customer", "", "who subscribes")
@@ -67,28 +70,28 @@ func planVersion(cmd *cobra.Command, n int64) error {
 	return nil
 }
 
-func getSubscriptionCommand(c *connection) *cobra.Command {
+func getSubscriptionCommand(c *rest.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "Print a subscription as JSON", Args: exactly(1, "the ID of a subscription"),
+		Use: "get ID", Short: "Print a subscription as JSON", Args: command.Exactly(1, "the ID of a subscription"),
 		Example: "  sluice subscriptions get sub_6f1c2a…",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printJSON(cmd, c, call{method: http.MethodGet, path: subscriptionKind.item(args[0])})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodGet, Path: subscriptionKind.item(args[0])})
 		},
 	}
 }
 
-func changeSubscriptionCommand(c *connection) *cobra.Command {
+func changeSubscriptionCommand(c *rest.Connection) *cobra.Command {
 	var plan string
 	var version int64
 	cmd := &cobra.Command{
-		Use: "change ID", Short: "Put a subscription on another plan or version; what was used stays used", Args: exactly(1, "the ID of a subscription"),
+		Use: "change ID", Short: "Put a subscription on another plan or version; what was used stays used", Args: command.Exactly(1, "the ID of a subscription"),
 		Example: "  sluice subscriptions change sub_6f1c2a… --plan enterprise\n  sluice subscriptions change sub_6f1c2a… --version 2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := planVersion(cmd, version); err != nil {
 				return err
 			}
 			return changeSubscription(cmd, c, args[0], func(s *sales.Subscription) {
-				s.Plan, s.PlanVersion = firstOf(plan, s.Plan), version
+				s.Plan, s.PlanVersion = rest.FirstOf(plan, s.Plan), version
 			})
 		},
 	}
@@ -97,17 +100,17 @@ func changeSubscriptionCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-func endSubscriptionCommand(c *connection) *cobra.Command {
+func endSubscriptionCommand(c *rest.Connection) *cobra.Command {
 	var atPeriodEnd bool
 	cmd := &cobra.Command{
-		Use: "end ID", Short: "End a subscription, now or with its period", Args: exactly(1, "the ID of a subscription"),
+		Use: "end ID", Short: "End a subscription, now or with its period", Args: command.Exactly(1, "the ID of a subscription"),
 		Example: "  sluice subscriptions end sub_6f1c2a… --at-period-end",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if atPeriodEnd {
 				return changeSubscription(cmd, c, args[0], func(s *sales.Subscription) { s.CancelAtPeriodEnd = true })
 			}
-			r := call{method: http.MethodDelete, path: subscriptionKind.item(args[0]), header: map[string]string{"If-Match": "*"}}
-			if err := c.do(cmd.Context(), r); err != nil {
+			r := rest.Call{Method: http.MethodDelete, Path: subscriptionKind.item(args[0]), Header: map[string]string{"If-Match": "*"}}
+			if err := c.Do(cmd.Context(), r); err != nil {
 				return fmt.Errorf("end subscription %q: %w", args[0], err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ended subscription %s\n", args[0])
@@ -121,13 +124,13 @@ func endSubscriptionCommand(c *connection) *cobra.Command {
 
 // changeSubscription writes back a subscription as change leaves it, under the
 // version that was read.
-func changeSubscription(cmd *cobra.Command, c *connection, id string, change func(*sales.Subscription)) error {
+func changeSubscription(cmd *cobra.Command, c *rest.Connection, id string, change func(*sales.Subscription)) error {
 	path := subscriptionKind.path + "/" + url.PathEscape(id)
 	var s sales.Subscription
-	if err := c.do(cmd.Context(), call{method: http.MethodGet, path: path, into: &s}); err != nil {
+	if err := c.Do(cmd.Context(), rest.Call{Method: http.MethodGet, Path: path, Into: &s}); err != nil {
 		return fmt.Errorf("read subscription %q: %w", id, err)
 	}
 	etag := fmt.Sprintf("%q", fmt.Sprint(s.Version))
 	change(&s)
-	return printJSON(cmd, c, call{method: http.MethodPut, path: path, body: s, header: map[string]string{"If-Match": etag}})
+	return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodPut, Path: path, Body: s, Header: map[string]string{"If-Match": etag}})
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/schemas/events/usage"
@@ -17,9 +20,9 @@ func usageCommand() *cobra.Command {
 	var output string
 	var limit int
 	values := map[string]*string{}
-	c := &connection{}
+	c := &rest.Connection{}
 	cmd := &cobra.Command{
-		Use: "usage", Short: "List decisions, the newest first", Args: NoArgs, SilenceUsage: true,
+		Use: "usage", Short: "List decisions, the newest first", Args: command.NoArgs, SilenceUsage: true,
 		Example: "  sluice usage --tenant acme --decision DENY --limit 20\n" +
 			"  sluice usage --from 2026-07-23T00:00:00Z --to 2026-07-24T00:00:00Z --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,21 +33,21 @@ func usageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			events, err := all[usage.Event](cmd.Context(), c, "/v1/usage", query, limit)
+			events, err := rest.All[usage.Event](cmd.Context(), c, "/v1/usage", query, limit)
 			if err != nil {
 				return err
 			}
 			columns := []string{"TIME", "DECISION", "STATUS", "TENANT", "USER", "SERVICE", "REQUEST", "RULE", "COST", "ID"}
-			return show(cmd.OutOrStdout(), output, events, columns, usageRow)
+			return command.Show(cmd.OutOrStdout(), output, events, columns, usageRow)
 		},
 	}
-	c.addFlags(cmd)
+	c.AddFlags(cmd)
 	values["tenantId"] = cmd.Flags().String("tenant", "", "only this tenant's requests")
 	values["decision"] = cmd.Flags().String("decision", "", "only this decision: "+strings.Join(usage.Decisions(), ", "))
 	values["from"] = cmd.Flags().String("from", "", "from this time on (RFC 3339)")
 	values["to"] = cmd.Flags().String("to", "", "before this time (RFC 3339)")
 	cmd.Flags().IntVar(&limit, "limit", 100, "how many at most")
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -74,25 +77,22 @@ func usageQuery(values map[string]*string) (url.Values, error) {
 	return query, nil
 }
 
-// tableTime is RFC 3339 in milliseconds, of which events are, and of one width.
-const tableTime = "2006-01-02T15:04:05.000Z07:00"
-
 func usageRow(e usage.Event) []string {
 	return []string{
-		e.TS.UTC().Format(tableTime), e.Decision, fmt.Sprint(e.StatusCode), e.TenantID, e.UserID, e.Service,
+		e.TS.UTC().Format(command.TableTime), e.Decision, fmt.Sprint(e.StatusCode), e.TenantID, e.UserID, e.Service,
 		e.Method + " " + e.Endpoint, e.RuleID, fmt.Sprint(e.Cost), e.ID,
 	}
 }
 
 func decisionCommand() *cobra.Command {
-	c := &connection{}
+	c := &rest.Connection{}
 	cmd := &cobra.Command{
-		Use: "decision ID", Short: "Print one decision, by the Sluice-Decision-Id of its answer", Args: exactly(1, "a decision ID"), SilenceUsage: true,
+		Use: "decision ID", Short: "Print one decision, by the Sluice-Decision-Id of its answer", Args: command.Exactly(1, "a decision ID"), SilenceUsage: true,
 		Example: "  sluice decision 01983f5c-7c1e-7d7a-9f0b-0c8f3a5e2b11",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printJSON(cmd, c, call{method: http.MethodGet, path: "/v1/decisions/" + url.PathEscape(args[0])})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodGet, Path: "/v1/decisions/" + url.PathEscape(args[0])})
 		},
 	}
-	c.addFlags(cmd)
+	c.AddFlags(cmd)
 	return cmd
 }

@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 )
 
@@ -41,23 +44,23 @@ func walletPath(customer, metric string) string {
 
 func walletsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "wallets", Short: "Read customers' wallets: what was bought, used and is left", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
-	return withSubcommands(cmd, listWalletsCommand(c), getWalletCommand(c))
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
+	return command.Group(cmd, listWalletsCommand(c), getWalletCommand(c))
 }
 
-func listWalletsCommand(c *connection) *cobra.Command {
+func listWalletsCommand(c *rest.Connection) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List a customer's wallets", Args: exactly(1, "the ID of a customer"),
+		Use: "list CUSTOMER", Short: "List a customer's wallets", Args: command.Exactly(1, "the ID of a customer"),
 		Example: "  sluice wallets list acme",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			items, err := all[walletView](cmd.Context(), c, walletsPath(args[0]), url.Values{}, 0)
+			items, err := rest.All[walletView](cmd.Context(), c, walletsPath(args[0]), url.Values{}, 0)
 			if err != nil {
 				return err
 			}
 			columns := []string{"METRIC", "GRANTED", "CONSUMED", "REFUNDED", "FORFEITED", "BALANCE", "FROM"}
-			return show(cmd.OutOrStdout(), output, items, columns, func(w walletView) []string {
+			return command.Show(cmd.OutOrStdout(), output, items, columns, func(w walletView) []string {
 				row := []string{w.Metric}
 				for _, n := range []int64{w.Granted, w.Consumed, w.Refunded, w.Forfeited, w.Balance} {
 					row = append(row, strconv.FormatInt(n, 10))
@@ -66,34 +69,34 @@ func listWalletsCommand(c *connection) *cobra.Command {
 			})
 		},
 	}
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
-func getWalletCommand(c *connection) *cobra.Command {
+func getWalletCommand(c *rest.Connection) *cobra.Command {
 	return &cobra.Command{
-		Use: "get CUSTOMER METRIC", Short: "Print a wallet, with what is left of each grant", Args: exactly(2, "the ID of a customer and a metric, such as acme reports"),
+		Use: "get CUSTOMER METRIC", Short: "Print a wallet, with what is left of each grant", Args: command.Exactly(2, "the ID of a customer and a metric, such as acme reports"),
 		Example: "  sluice wallets get acme reports",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return printJSON(cmd, c, call{method: http.MethodGet, path: walletPath(args[0], args[1])})
+			return command.PrintJSON(cmd, c, rest.Call{Method: http.MethodGet, Path: walletPath(args[0], args[1])})
 		},
 	}
 }
 
 func topUpsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "topups", Short: "Top up customers' wallets", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
-	return withSubcommands(cmd, createTopUpCommand(c))
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
+	return command.Group(cmd, createTopUpCommand(c))
 }
 
-func createTopUpCommand(c *connection) *cobra.Command {
+func createTopUpCommand(c *rest.Connection) *cobra.Command {
 	var (
 		body newTopUp
 		key  string
 	)
 	cmd := &cobra.Command{
-		Use: "create CUSTOMER METRIC --amount UNITS", Short: "Top up a wallet, once for each key", Args: exactly(2, "the ID of a customer and a metric, such as acme reports"),
+		Use: "create CUSTOMER METRIC --amount UNITS", Short: "Top up a wallet, once for each key", Args: command.Exactly(2, "the ID of a customer and a metric, such as acme reports"),
 		Long: "Top up a wallet, once for each key. With the same --key it may be repeated: the first answer is printed again.\n" +
 			"Without one a new key is made, and printed where no answer says what became of it, so that it can be repeated by that.",
 		Example: "  sluice topups create acme reports --amount 1000 --key order-4711",
@@ -102,11 +105,11 @@ func createTopUpCommand(c *connection) *cobra.Command {
 			if made {
 				key = rand.Text()
 			}
-			err := printJSON(cmd, c, call{
-				method: http.MethodPost, path: walletPath(args[0], args[1]) + "/topups",
-				header: map[string]string{"Idempotency-Key": key}, body: body,
+			err := command.PrintJSON(cmd, c, rest.Call{
+				Method: http.MethodPost, Path: walletPath(args[0], args[1]) + "/topups",
+				Header: map[string]string{"Idempotency-Key": key}, Body: body,
 			})
-			if made && err != nil && !refused(err) {
+			if made && err != nil && !rest.Refused(err) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "it may have been done; to repeat it: --key %s\n", key)
 			}
 			return err

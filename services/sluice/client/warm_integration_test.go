@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
 
@@ -28,7 +30,7 @@ func TestWarmAsksForTheHottestPaths(t *testing.T) {
 	}))
 	t.Cleanup(gw.Close)
 	var events []usage.Event
-	for i := range 2*pageSize + 10 {
+	for i := range 2*rest.PageSize + 10 {
 		path := "/shop/hottest"
 		switch {
 		case i%3 == 0:

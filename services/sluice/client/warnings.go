@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/sluice-platform/sluice/libs/strictjson"
 )
 
@@ -31,7 +33,7 @@ const maxJudged = 900 << 10
 // warnOfAll prints the warnings about documents that were applied, or tried, each
 // judged beside the others. They change nothing, and neither does a failure to
 // get them; a token that may read only gets none.
-func (k kind[T]) warnOfAll(ctx context.Context, c *connection, applied []T, to io.Writer) {
+func (k kind[T]) warnOfAll(ctx context.Context, c *rest.Connection, applied []T, to io.Writer) {
 	if !k.warns {
 		return
 	}
@@ -46,7 +48,7 @@ func (k kind[T]) warnOfAll(ctx context.Context, c *connection, applied []T, to i
 		}
 		applied = applied[len(items):]
 		var answer warned
-		err := c.do(ctx, call{method: http.MethodPost, path: k.warningsPath(), body: map[string]any{"items": items}, into: &answer})
+		err := c.Do(ctx, rest.Call{Method: http.MethodPost, Path: k.warningsPath(), Body: map[string]any{"items": items}, Into: &answer})
 		if err != nil && !unchecked(err) {
 			fmt.Fprintf(to, "warning: could not look for mistakes in the %ss: %v\n", k.noun, err)
 		}
@@ -55,12 +57,12 @@ func (k kind[T]) warnOfAll(ctx context.Context, c *connection, applied []T, to i
 }
 
 // warnOfStored prints the warnings about documents that were listed.
-func (k kind[T]) warnOfStored(ctx context.Context, c *connection, listed []T, to io.Writer) {
+func (k kind[T]) warnOfStored(ctx context.Context, c *rest.Connection, listed []T, to io.Writer) {
 	if !k.warns || len(listed) == 0 {
 		return
 	}
 	var answer warned
-	if err := c.do(ctx, call{method: http.MethodGet, path: k.warningsPath(), into: &answer}); err != nil {
+	if err := c.Do(ctx, rest.Call{Method: http.MethodGet, Path: k.warningsPath(), Into: &answer}); err != nil {
 		fmt.Fprintf(to, "warning: could not look for mistakes in the %ss: %v\n", k.noun, err)
 	}
 	shown := make(map[string]bool, len(listed))
@@ -78,15 +80,15 @@ func (k kind[T]) warningsPath() string { return strings.Replace(k.path, "/v1/", 
 
 // wrongKind asks the control plane about a document with mistakes: where it was
 // written for another kind, that is its one mistake.
-func (k kind[T]) wrongKind(ctx context.Context, c *connection) reword {
+func (k kind[T]) wrongKind(ctx context.Context, c *rest.Connection) reword {
 	return func(d document, found []strictjson.FieldError) []strictjson.FieldError {
 		if !json.Valid(d.data) {
 			return found
 		}
-		var answer *answerError
-		err := c.do(ctx, call{method: http.MethodPost, path: k.path + "?dryRun=true", body: json.RawMessage(d.data)})
-		if errors.As(err, &answer) && answer.problem == "urn:sluice:problem:wrong-kind" {
-			return []strictjson.FieldError{{Message: answer.detail}}
+		var answer *rest.AnswerError
+		err := c.Do(ctx, rest.Call{Method: http.MethodPost, Path: k.path + "?dryRun=true", Body: json.RawMessage(d.data)})
+		if errors.As(err, &answer) && answer.Problem == "urn:sluice:problem:wrong-kind" {
+			return []strictjson.FieldError{{Message: answer.Detail}}
 		}
 		return found
 	}

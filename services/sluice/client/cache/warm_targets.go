@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"bufio"
@@ -14,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 )
@@ -114,20 +117,20 @@ func (q *hottest) check() error {
 var errNothingHot = errors.New("no usage event of that time names a path that can be asked for: give more time (--since), or a list (--file)")
 
 // newest reads the events to count, and says on stderr which of that time it left out.
-func (q *hottest) newest(ctx context.Context, c *connection, now time.Time, stderr io.Writer) ([]usage.Event, error) {
+func (q *hottest) newest(ctx context.Context, c *rest.Connection, now time.Time, stderr io.Writer) ([]usage.Event, error) {
 	query := url.Values{"from": {now.Add(-q.since).UTC().Format(time.RFC3339)}}
-	events, err := all[usage.Event](ctx, c, "/v1/usage", query, q.events)
+	events, err := rest.All[usage.Event](ctx, c, "/v1/usage", query, q.events)
 	if err != nil {
 		return nil, fmt.Errorf("read usage: %w", err)
 	}
 	if len(events) == q.events {
-		fmt.Fprintf(stderr, "counted the newest %d events only, back to %s (--events)\n", len(events), events[len(events)-1].TS.UTC().Format(tableTime))
+		fmt.Fprintf(stderr, "counted the newest %d events only, back to %s (--events)\n", len(events), events[len(events)-1].TS.UTC().Format(command.TableTime))
 	}
 	return events, nil
 }
 
 // read says on stderr what its count does not cover.
-func (q *hottest) read(ctx context.Context, c *connection, now time.Time, stderr io.Writer) ([]warmTarget, error) {
+func (q *hottest) read(ctx context.Context, c *rest.Connection, now time.Time, stderr io.Writer) ([]warmTarget, error) {
 	events, err := q.newest(ctx, c, now, stderr)
 	if err != nil {
 		return nil, err

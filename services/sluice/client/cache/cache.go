@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"errors"
@@ -8,22 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/schemas/events/purges"
 )
 
-func cacheCommand() *cobra.Command {
+// Command returns the group, to be mounted below the root.
+func Command() *cobra.Command {
 	cmd := &cobra.Command{Use: "cache", Short: "Purge, warm and rehearse answers that gateways store", SilenceUsage: true}
-	c := &connection{}
-	c.addFlags(cmd)
-	return withSubcommands(cmd, purgeCommand(c), purgesCommand(c), warmCommand(c), rehearseCommand(c))
+	c := &rest.Connection{}
+	c.AddFlags(cmd)
+	return command.Group(cmd, purgeCommand(c), purgesCommand(c), warmCommand(c), rehearseCommand(c))
 }
 
 // purgeFlags are the flags that fields of a purge come from.
 var purgeFlags = map[string]string{"url": "--path", "prefix": "--prefix", "tag": "--tag", "all": "--all", "service": "SERVICE"}
 
-func purgeCommand(c *connection) *cobra.Command {
+func purgeCommand(c *rest.Connection) *cobra.Command {
 	var target struct {
 		Service string `json:"service"`
 		URL     string `json:"url,omitempty"`
@@ -32,7 +36,7 @@ func purgeCommand(c *connection) *cobra.Command {
 		All     bool   `json:"all,omitempty"`
 	}
 	cmd := &cobra.Command{
-		Use: "purge SERVICE", Short: "Purge a URL, a prefix, a tag, or all of a service", Args: exactly(1, "the name of a service"),
+		Use: "purge SERVICE", Short: "Purge a URL, a prefix, a tag, or all of a service", Args: command.Exactly(1, "the name of a service"),
 		Example: "  sluice cache purge shop --path /shop/item?id=4711\n  sluice cache purge shop --prefix /shop/\n" +
 			"  sluice cache purge shop --tag product-4711\n  sluice cache purge shop --all",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,7 +56,7 @@ func purgeCommand(c *connection) *cobra.Command {
 			}
 			target.Service = args[0]
 			var made purges.Purge
-			if err := c.do(cmd.Context(), call{method: http.MethodPost, path: "/v1/purges", body: target, into: &made, flags: purgeFlags}); err != nil {
+			if err := c.Do(cmd.Context(), rest.Call{Method: http.MethodPost, Path: "/v1/purges", Body: target, Into: &made, Flags: purgeFlags}); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "purged %s of %s (version %d)\n", targetText(made), made.Service, made.Version)
@@ -79,26 +83,26 @@ func targetText(p purges.Purge) string {
 	return "all"
 }
 
-func purgesCommand(c *connection) *cobra.Command {
+func purgesCommand(c *rest.Connection) *cobra.Command {
 	var output, service string
 	cmd := &cobra.Command{
-		Use: "purges", Short: "List the purges of the last days", Args: NoArgs,
+		Use: "purges", Short: "List the purges of the last days", Args: command.NoArgs,
 		Example: "  sluice cache purges --service shop",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query := url.Values{}
 			if service != "" {
 				query.Set("service", service)
 			}
-			items, err := all[purges.Purge](cmd.Context(), c, "/v1/purges", query, 0)
+			items, err := rest.All[purges.Purge](cmd.Context(), c, "/v1/purges", query, 0)
 			if err != nil {
 				return err
 			}
-			return show(cmd.OutOrStdout(), output, items, []string{"SERVICE", "PURGED", "AT", "VERSION"}, func(p purges.Purge) []string {
+			return command.Show(cmd.OutOrStdout(), output, items, []string{"SERVICE", "PURGED", "AT", "VERSION"}, func(p purges.Purge) []string {
 				return []string{p.Service, strings.TrimSpace(targetText(p)), p.At.Format(time.RFC3339), fmt.Sprint(p.Version)}
 			})
 		},
 	}
 	cmd.Flags().StringVar(&service, "service", "", "only purges of this service")
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }

@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 
 	libcatalog "github.com/sluice-platform/sluice/libs/catalog"
 	"github.com/sluice-platform/sluice/libs/route"
@@ -29,10 +31,10 @@ type cachedRoute struct {
 }
 
 // routeOf reads the route from the control plane.
-func (f *rehearseFlags) routeOf(ctx context.Context, c *connection) (*cachedRoute, error) {
+func (f *rehearseFlags) routeOf(ctx context.Context, c *rest.Connection) (*cachedRoute, error) {
 	name, pattern, _ := strings.Cut(f.route, " ")
 	var r cachedRoute
-	if err := c.do(ctx, call{method: http.MethodGet, path: "/v1/services/" + url.PathEscape(name), into: &r.service}); err != nil {
+	if err := c.Do(ctx, rest.Call{Method: http.MethodGet, Path: "/v1/services/" + url.PathEscape(name), Into: &r.service}); err != nil {
 		return nil, fmt.Errorf("read service %q of --route: %w", name, err)
 	}
 	r.service = libcatalog.Normalize(r.service)

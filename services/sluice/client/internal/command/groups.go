@@ -1,4 +1,4 @@
-package client
+package command
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 // suggestions for the first word.
 const suggestionDistance = 2
 
-// withSubcommands makes cmd a group: alone it prints its help, and a word that
+// Group makes cmd a group: alone it prints its help, and a word that
 // is none of its commands is an error, which cobra makes of the first word
 // only. It keeps an error from being followed by a page of usage.
-func withSubcommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+func Group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	for _, sub := range below {
 		sub.SilenceUsage = true
 		sub.PreRunE = required(sub.PreRunE)
@@ -55,33 +55,33 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// exactly takes just as many arguments as what it names: "a decision ID".
-func exactly(n int, what string) cobra.PositionalArgs {
+// Exactly takes just as many arguments as what it names: "a decision ID".
+func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) == 0:
-			return fmt.Errorf("give %s%s", what, usageOf(cmd))
+			return fmt.Errorf("give %s%s", what, UsageOf(cmd))
 		case len(args) < n:
-			return fmt.Errorf("%s is missing: give %s%s", strings.Fields(cmd.Use)[1+len(args)], what, usageOf(cmd))
+			return fmt.Errorf("%s is missing: give %s%s", strings.Fields(cmd.Use)[1+len(args)], what, UsageOf(cmd))
 		case len(args) > n:
-			return fmt.Errorf("give %s, not %d arguments%s", what, len(args), usageOf(cmd))
+			return fmt.Errorf("give %s, not %d arguments%s", what, len(args), UsageOf(cmd))
 		}
 		return nil
 	}
 }
 
-// some takes one argument or more.
-func some(what string) cobra.PositionalArgs {
+// Some takes one argument or more.
+func Some(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return fmt.Errorf("give %s%s", what, usageOf(cmd))
+			return fmt.Errorf("give %s%s", what, UsageOf(cmd))
 		}
 		return nil
 	}
 }
 
-// usageOf is the command's line, to follow what is missing of it.
-func usageOf(cmd *cobra.Command) string {
+// UsageOf is the command's line, to follow what is missing of it.
+func UsageOf(cmd *cobra.Command) string {
 	return "; usage: " + strings.TrimSuffix(cmd.UseLine(), " [flags]")
 }
 
@@ -103,6 +103,6 @@ func required(before func(*cobra.Command, []string) error) func(*cobra.Command, 
 				missing = append(missing, "--"+f.Name)
 			}
 		})
-		return fmt.Errorf("give %s%s", strings.Join(missing, " and "), usageOf(cmd))
+		return fmt.Errorf("give %s%s", strings.Join(missing, " and "), UsageOf(cmd))
 	}
 }

@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"errors"
@@ -128,3 +128,9 @@ func notInFieldName(r rune) bool {
 }
 
 func notInFieldValue(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// warmAnswer is what the gateway did for one path, and why.
+type warmAnswer struct {
+	result warmResult
+	reason string
+}

@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func TestMistakesOfRehearseAreNamed(t *testing.T) {
 		"--route shop --rate 5 --redis redis://127.0.0.1:1 -p 1s": "unknown shorthand flag",
 	} {
 		root := &cobra.Command{Use: "sluice", SilenceErrors: true}
-		root.AddCommand(Commands()...)
+		root.AddCommand(Command())
 		var given []string
 		for _, arg := range strings.Fields(args) {
 			given = append(given, strings.ReplaceAll(arg, "\x00", " "))
@@ -221,5 +221,15 @@ func TestIdentifiedRoutesAreNotCalledProtected(t *testing.T) {
 	shared.judge(keys[:0], true, 1)
 	if shared.settings().Off || shared.notStored != nil || shared.unseen {
 		t.Errorf("%+v", shared)
+	}
+}
+
+// holds holds that each line is in the output.
+func holds(t *testing.T, out string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(out, line) {
+			t.Errorf("%q is not in\n%s", line, out)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"context"
@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -42,28 +45,18 @@ today, and where readers waited or got errors with those proposed. What is not c
 Exit status: 0 no key stampeded with the settings of today, 1 some did, 2 it could not be rehearsed,
 or nothing of the route is stored although it is cached.`
 
-// rehearseFlags are the command's, as they were given.
-type rehearseFlags struct {
-	route, paths, redisURL, config, output string
-	hottest                                hottest
-	rate, speedUp, slowBy                  float64
-	nodes                                  int
-	duration, latency                      time.Duration
-	scenarios                              []string
-}
-
-func rehearseCommand(c *connection) *cobra.Command {
+func rehearseCommand(c *rest.Connection) *cobra.Command {
 	var f rehearseFlags
 	cmd := &cobra.Command{
 		Use: "rehearse --route ROUTE --rate N", Short: "Play a stampede on a copy of a route's keys, and say what to set",
 		Long: fmt.Sprintf(rehearseLong, scenarioNames()),
-		Args: func(cmd *cobra.Command, args []string) error { return couldNot(NoArgs(cmd, args)) },
+		Args: func(cmd *cobra.Command, args []string) error { return couldNot(command.NoArgs(cmd, args)) },
 		Example: "  sluice cache rehearse --route shop --rate 2000\n" +
 			"  sluice cache rehearse --route 'shop GET /shop/item/{id}' --rate 500 --since 24h --source-latency 900ms\n" +
 			"  awk '{print $7}' access.log | sluice cache rehearse --route shop --paths - --rate 1000 --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c) },
 	}
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return couldNot(FlagError(cmd, err)) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return couldNot(command.FlagError(cmd, err)) })
 	flags := cmd.Flags()
 	flags.StringVar(&f.route, "route", "", "a service, or an endpoint of one with a cache of its own: 'SERVICE METHOD /pattern'")
 	flags.Float64Var(&f.rate, "rate", 0, "reads a second, of all keys together")
@@ -127,7 +120,7 @@ func (f *rehearseFlags) check() error {
 // maxRehearsed bounds the copies in the deployment's own Redis, of up to 64 KiB each, and the time to make them.
 const maxRehearsed = 10_000
 
-func (f *rehearseFlags) run(cmd *cobra.Command, c *connection) error {
+func (f *rehearseFlags) run(cmd *cobra.Command, c *rest.Connection) error {
 	if err := f.check(); err != nil {
 		return couldNot(err)
 	}
@@ -179,7 +172,7 @@ type stand struct {
 }
 
 func (f *rehearseFlags) stand() (*stand, error) {
-	file := firstOf(f.config, os.Getenv("SLUICE_CONFIG"))
+	file := rest.FirstOf(f.config, os.Getenv("SLUICE_CONFIG"))
 	loaded, err := config.Load(config.Options{File: file, Environ: os.Environ()})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -31,7 +33,7 @@ type storedURL struct {
 }
 
 // keys are the route's hottest, each with what is known of it.
-func (f *rehearseFlags) keys(ctx context.Context, c *connection, s *stand, r *cachedRoute, cmd *cobra.Command) ([]rehearsal.Key, error) {
+func (f *rehearseFlags) keys(ctx context.Context, c *rest.Connection, s *stand, r *cachedRoute, cmd *cobra.Command) ([]rehearsal.Key, error) {
 	weights, err := f.weights(ctx, c, r, cmd)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func (f *rehearseFlags) keys(ctx context.Context, c *connection, s *stand, r *ca
 }
 
 // weights are how often each path of the route, or pattern, is asked for.
-func (f *rehearseFlags) weights(ctx context.Context, c *connection, r *cachedRoute, cmd *cobra.Command) (map[warmTarget]int, error) {
+func (f *rehearseFlags) weights(ctx context.Context, c *rest.Connection, r *cachedRoute, cmd *cobra.Command) (map[warmTarget]int, error) {
 	if f.paths != "" {
 		_, weights, err := countTargets(f.paths, cmd.InOrStdin())
 		return weights, err

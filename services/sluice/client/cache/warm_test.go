@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -289,7 +291,7 @@ func TestMistakesOfWarmAreNamed(t *testing.T) {
 		"-f - -H X-Tenant-Id:acme -H hunter": "--header, the 2. one: must be 'Name: value'",
 	} {
 		root := &cobra.Command{Use: "sluice", SilenceErrors: true}
-		root.AddCommand(Commands()...)
+		root.AddCommand(Command())
 		root.SetArgs(append([]string{"cache", "warm"}, strings.Fields(args)...))
 		root.SetIn(strings.NewReader("/a\n"))
 		root.SetOut(io.Discard)
@@ -313,7 +315,7 @@ func TestWarmSendsWhatIsSaid(t *testing.T) {
 	t.Cleanup(gw.Close)
 	t.Setenv(envGateway, gw.URL)
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(Command())
 	root.SetArgs([]string{"cache", "warm", "-f", "-", "--rate", "1000", "-H", "X-Tenant-Id: acme", "-H", "Host: shop.example"})
 	root.SetIn(strings.NewReader("/a?x=%2F&y\nother.example/b\n"))
 	var out bytes.Buffer
@@ -327,4 +329,16 @@ func TestWarmSendsWhatIsSaid(t *testing.T) {
 		t.Errorf("asked for %q, want %q", got, want)
 	}
 	holds(t, out.String(), "2 of 2 paths: 0 hits, 2 misses (now stored), 0 not stored, 0 errors")
+}
+
+func writeFile(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

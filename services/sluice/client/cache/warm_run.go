@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 )
 
 // warming asks one gateway for paths. It belongs to one goroutine.
@@ -102,19 +104,13 @@ func (w *warming) sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// warmAnswer is what the gateway did for one path, and why.
-type warmAnswer struct {
-	result warmResult
-	reason string
-}
-
 func (w *warming) ask(ctx context.Context, target warmTarget) warmAnswer {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+target.path, http.NoBody)
 	if err != nil {
 		return warmAnswer{warmFailed, err.Error()}
 	}
 	req.Header = w.header.Clone()
-	req.Host = firstOf(target.host, w.host)
+	req.Host = rest.FirstOf(target.host, w.host)
 	res, err := w.client.Do(req)
 	if err != nil {
 		return warmAnswer{warmFailed, callError(err)}
@@ -169,5 +165,21 @@ func judge(res *http.Response) warmAnswer {
 	if has["detail"] == "authorization" {
 		return warmAnswer{warmUnstored, "authorization (" + identifiedRule + ")"}
 	}
-	return warmAnswer{warmUnstored, firstOf(has["detail"], has["fwd"], status)}
+	return warmAnswer{warmUnstored, rest.FirstOf(has["detail"], has["fwd"], status)}
+}
+
+// outcomeOf makes the command's error of what came of a run.
+func (w *warming) outcomeOf(ctx context.Context, t *warmTally) error {
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case t.counts[warmFailed] > w.maxErrors:
+		return fmt.Errorf("%d paths failed, more than --max-errors %d", t.counts[warmFailed], w.maxErrors)
+	case t.counts[warmFailed] > 0 && t.counts[warmFailed] == t.all:
+		if answered := t.answered(); answered != "" {
+			return fmt.Errorf("all %d paths failed: the gateway answered %s", t.all, answered)
+		}
+		return fmt.Errorf("all %d paths failed: --gateway or $%s says where the gateway is", t.all, envGateway)
+	}
+	return nil
 }

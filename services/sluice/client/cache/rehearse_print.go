@@ -1,4 +1,4 @@
-package client
+package cache
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
 
 	"go.yaml.in/yaml/v3"
 
@@ -67,7 +69,7 @@ func (f *rehearseFlags) print(w io.Writer, r *rehearsal.Report, keys []rehearsal
 	}
 	proposed := route.proposed(r.Proposal)
 	if f.output == "json" {
-		return writeJSON(w, rehearsed{Route: f.route, Report: r, Stampeded: hit, NotStored: route.notStored, Cache: proposed})
+		return command.WriteJSON(w, rehearsed{Route: f.route, Report: r, Stampeded: hit, NotStored: route.notStored, Cache: proposed})
 	}
 	notCached := 0
 	for i := range keys {

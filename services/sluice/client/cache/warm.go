@@ -1,11 +1,13 @@
-package client
+package cache
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/command"
+	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 
 	"github.com/spf13/cobra"
 )
@@ -43,11 +45,11 @@ type warmFlags struct {
 	timeout   time.Duration
 }
 
-func warmCommand(c *connection) *cobra.Command {
+func warmCommand(c *rest.Connection) *cobra.Command {
 	var f warmFlags
-	gateway := &connection{flag: "--gateway", env: envGateway, fallback: defaultGateway}
+	gateway := &rest.Connection{Flag: "--gateway", Env: envGateway, Fallback: defaultGateway}
 	cmd := &cobra.Command{
-		Use: "warm (--file FILE | --top N)", Short: "Ask a gateway for paths, so that their answers are stored", Long: warmLong, Args: NoArgs,
+		Use: "warm (--file FILE | --top N)", Short: "Ask a gateway for paths, so that their answers are stored", Long: warmLong, Args: command.NoArgs,
 		Example: "  sluice cache warm -f paths.txt --rate 20\n  sluice cache warm --top 200 --since 2h --service shop\n" +
 			"  zcat sitemap.txt.gz | sluice cache warm -f - --gateway https://gw.example -H 'Host: shop.example'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,7 +70,7 @@ func warmCommand(c *connection) *cobra.Command {
 	flags.DurationVar(&f.hottest.since, "since", time.Hour, "of --top: count requests of this time until now")
 	flags.StringVar(&f.hottest.service, "service", "", "of --top: only paths of this service")
 	flags.IntVar(&f.hottest.events, "events", 20000, "of --top: read so many of the newest events at most")
-	flags.StringVar(&gateway.url, "gateway", "", "the gateway (default $"+envGateway+", else "+defaultGateway+")")
+	flags.StringVar(&gateway.URL, "gateway", "", "the gateway (default $"+envGateway+", else "+defaultGateway+")")
 	flags.StringArrayVarP(&f.header, "header", "H", nil, "a header of every request, 'Name: value'; may be repeated")
 	flags.Float64Var(&f.rate, "rate", 50, "requests a second at most")
 	flags.IntVar(&f.parallel, "parallel", 32, "requests under way at most")
@@ -98,18 +100,18 @@ func (f *warmFlags) check() error {
 	return f.hottest.check()
 }
 
-func (f *warmFlags) targets(cmd *cobra.Command, c *connection) ([]warmTarget, error) {
+func (f *warmFlags) targets(cmd *cobra.Command, c *rest.Connection) ([]warmTarget, error) {
 	if f.file != "" {
 		return readTargets(f.file, cmd.InOrStdin())
 	}
 	return f.hottest.read(cmd.Context(), c, time.Now(), cmd.ErrOrStderr())
 }
 
-func newWarming(gateway *connection, f *warmFlags) (*warming, error) {
+func newWarming(gateway *rest.Connection, f *warmFlags) (*warming, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	base, err := gateway.base()
+	base, err := gateway.Base()
 	if err != nil {
 		return nil, err
 	}
@@ -126,25 +128,9 @@ func newWarming(gateway *connection, f *warmFlags) (*warming, error) {
 	transport.DisableCompression = true // what is asked for is what the headers say
 	return &warming{
 		base: base, host: header.Get("Host"), header: header, rate: f.rate, parallel: f.parallel, maxErrors: f.maxErrors,
-		client: &http.Client{Timeout: f.timeout, Transport: transport, CheckRedirect: httpClient.CheckRedirect},
+		client: &http.Client{Timeout: f.timeout, Transport: transport, CheckRedirect: rest.HTTPClient.CheckRedirect},
 		now:    time.Now,
 	}, nil
 }
 
 var errInterrupted = errors.New("interrupted before all paths were asked for")
-
-// outcomeOf makes the command's error of what came of a run.
-func (w *warming) outcomeOf(ctx context.Context, t *warmTally) error {
-	switch {
-	case ctx.Err() != nil:
-		return errInterrupted
-	case t.counts[warmFailed] > w.maxErrors:
-		return fmt.Errorf("%d paths failed, more than --max-errors %d", t.counts[warmFailed], w.maxErrors)
-	case t.counts[warmFailed] > 0 && t.counts[warmFailed] == t.all:
-		if answered := t.answered(); answered != "" {
-			return fmt.Errorf("all %d paths failed: the gateway answered %s", t.all, answered)
-		}
-		return fmt.Errorf("all %d paths failed: --gateway or $%s says where the gateway is", t.all, envGateway)
-	}
-	return nil
-}
