@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/cache"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sluice-platform/sluice/services/sluice/client"
@@ -44,6 +46,7 @@ func NewCommand() *cobra.Command {
 	root.SetFlagErrorFunc(client.FlagError) // of all commands that have none of their own
 	root.AddCommand(newRun(), newDev(), newConfig(), newReconcile(), newHealthcheck(), newVersion())
 	root.AddCommand(client.Commands()...)
+	root.AddCommand(cache.Command())
 	return root
 }
 

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/cache"
+
 	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -92,7 +94,7 @@ func (s server) run(t *testing.T, stdin string, args ...string) (stdout, stderr 
 	t.Helper()
 	var out, errs bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(append(Commands(), cache.Command())...)
 	root.SetArgs(append([]string{args[0], "--url", s.url, "--token", token}, args[1:]...)) // a --token of args comes last, and holds
 	root.SetIn(strings.NewReader(stdin))
 	root.SetOut(&out)

@@ -1,13 +1,11 @@
 package client
 
 import (
-	"github.com/sluice-platform/sluice/services/sluice/client/cache"
-
 	"github.com/spf13/cobra"
 )
 
 // Commands returns the client commands, to be mounted below the root: rules,
-// overrides, services, keys, cache, customers, plans, subscriptions, wallets,
+// overrides, services, keys, customers, plans, subscriptions, wallets,
 // topups, reservations, usage, decision, explain. Each call returns new ones.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{
@@ -19,7 +17,6 @@ func Commands() []*cobra.Command {
 		plansCommand(),
 		subscriptionsCommand(),
 		invoicesCommand(),
-		cache.Command(),
 		walletsCommand(),
 		topUpsCommand(),
 		reservationsCommand(),
