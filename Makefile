@@ -11,6 +11,9 @@ ARGS ?=
 PKG ?= work
 export PKG
 FUZZTIME ?= 30s
+# make test-repeat N=5 LOAD=8
+N ?= 5
+LOAD ?= 0
 # What `sluice version` prints: the tag, or the commit. Empty outside a repository; then the program says what it knows itself.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 BINARY ?= bin/sluice
@@ -43,6 +46,10 @@ down: ## stop the containers; ARGS=-v removes their data too
 .PHONY: test
 test: ## all tests, on real servers it brings itself
 	tools/test.sh $(ARGS)
+
+.PHONY: test-repeat
+test-repeat: ## all tests N times (N=5), a line a run; fails when a run did; LOAD=8 runs them beside that many busy loops
+	@LOAD='$(LOAD)' tools/test-repeat.sh $(N) $(ARGS)
 
 .PHONY: test-unit
 test-unit: ## the tests that need no server

@@ -110,8 +110,19 @@ install_jars() {
 	mv "$part" "$folder"
 }
 
+# all_there asks for no package list and takes no lock: it is what every run but the first finds.
+all_there() {
+	local server missing
+	missing=$(missing_packages "$@") || exit
+	[ -z "$missing" ] || return 1
+	for server in "$@"; do
+		case $server in kafka | search) have_jars "$server" || return 1 ;; esac
+	done
+}
+
 main() {
 	[ $# -gt 0 ] || set -- postgres redis kafka search
+	all_there "$@" && return
 	install_packages "$@"
 	mkdir -p "$cache"
 	local server
