@@ -42,7 +42,7 @@ var Place string
 // else; Epoch looks at epochs and sets them; by Heartbeat gateways say that they are
 // there; Forfeit ends a grant of a wallet; Reservation tells how one stands.
 var (
-	Identity    = identityLua + "return process\n"
+	Identity    = identityLua + "return (identity())\n"
 	Epoch       = identityLua + epochLua
 	Heartbeat   = identityLua + heartbeatLua
 	Forfeit     = identityLua + forfeitLua

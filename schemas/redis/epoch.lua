@@ -11,11 +11,20 @@
 --   join EPOCH    take part in a restore begun in another slot of this process
 --   seal EPOCH    the quotas are whole, if no other restore was begun since
 --
--- The answer is RUN_ID:REPLID of this process and the epoch as it stands now,
--- empty for none.
+-- The answer is RUN_ID:REPLID and the epoch as it stands now, empty for none: of
+-- this process, but for join and seal, which do not ask for it, since there is one
+-- of them a slot. Whoever reads an epoch compares it with the process: in another
+-- one it says nothing.
 
 local epoch = redis.call('GET', KEYS[1]) or ''
 local op, given = ARGV[1], ARGV[2]
+local here
+if op == 'join' or op == 'seal' then
+  here = string.sub(given, 1, 81)
+else
+  local _
+  _, here = identity()
+end
 local function ours(text) return here ~= '' and string.sub(text, 1, #here + 1) == here .. ':' end
 local mine = ours((string.gsub(epoch, '^%?', '')))
 

@@ -10,6 +10,7 @@
 -- what is noted as told, and how many places are taken. Numbers are text, all but the first and the sixth
 -- counted in µs of this clock.
 
+local _, here = identity()
 local clock = redis.call('TIME')
 local epoch = redis.call('GET', KEYS[5]) or ''
 local held = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])

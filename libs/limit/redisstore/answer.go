@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-platform/sluice/libs/limit"
+	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/state"
 )
 
 // Statuses of the script's answers.
@@ -104,11 +105,11 @@ func (p *part) fill(g *group, states []limit.State) error {
 	at := g.at
 	for i := g.from; i < g.to; i++ {
 		n := answers(&p.counters[i])
-		v := values{now: p.now, a: get(p.reply, at+1), b: get(p.reply, at+2)}
+		v := state.Values{Now: p.now, A: get(p.reply, at+1), B: get(p.reply, at+2)}
 		if n == 4 {
-			v.c = get(p.reply, at+3)
+			v.C = get(p.reply, at+3)
 		}
-		v.fill(&states[p.index[i]], &p.counters[i], &p.bounds[i], get(p.reply, at) == 1)
+		v.Fill(&states[p.index[i]], &p.counters[i], &p.bounds[i], get(p.reply, at) == 1)
 		at += n
 	}
 	return nil

@@ -8,15 +8,6 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
-// asking is one decision under way, on the goroutine that asked for it.
-type asking struct {
-	parts   []*part
-	started time.Time
-	timer   *time.Timer
-	// patient: a settlement, which waits as long as the connection does.
-	patient bool
-}
-
 func (a *asking) reset(s *Store) {
 	for _, p := range a.parts {
 		if p != nil {

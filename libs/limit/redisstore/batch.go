@@ -14,35 +14,6 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit"
 )
 
-// batch is one call: parts that travel together, each key named once. Parts
-// are joined in the order they came in, and judged in that order.
-type batch struct {
-	slot     int
-	counters int
-	parts    []*part
-	keys     []string
-	places   map[keyKind]int
-	body     []byte
-	args     []any
-	text     bool      // send the script, not its name
-	again    bool      // nothing ran, and it is to be sent once more
-	first    time.Time // when it was sent first
-	began    time.Time // and last
-	took     error
-	reply    string
-	epochKey string // of its quotas; empty without quotas
-	epoch    string // that the call names
-	once     once   // where its answer is found should it be lost
-	resent   bool   // its answer is lost, and asked for
-	moved    bool   // a Cluster has said that its slot is elsewhere
-}
-
-// keyKind is a key and what it is taken for.
-type keyKind struct {
-	key  string
-	kind byte
-}
-
 func (b *batch) reset() {
 	clear(b.parts)
 	clear(b.keys)

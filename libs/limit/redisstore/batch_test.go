@@ -99,7 +99,7 @@ func TestWaitingDecisionsTravelTogether(t *testing.T) {
 		})
 	}
 	decide(fixed(10))
-	servertest.Eventually(t, 5*time.Second, "a call to be under way", func() bool { return g.calls.Load() == before+1 })
+	servertest.Eventually(t, 60*time.Second, "a call to be under way", func() bool { return g.calls.Load() == before+1 })
 	for i := range 40 {
 		c := fixed(10)
 		if i%20 == 19 {
@@ -107,7 +107,7 @@ func TestWaitingDecisionsTravelTogether(t *testing.T) {
 		}
 		decide(c)
 	}
-	servertest.Eventually(t, 5*time.Second, "40 to wait", func() bool { return s.queued() == 40 })
+	servertest.Eventually(t, 60*time.Second, "40 to wait", func() bool { return s.queued() == 40 })
 	open()
 	wg.Wait()
 	if n := g.calls.Load() - before; n != 2 {
@@ -137,9 +137,9 @@ func TestABatchHasABound(t *testing.T) {
 			}
 		})
 		// The first is on its way before the others queue.
-		servertest.Eventually(t, 5*time.Second, "a call to be under way", func() bool { return g.calls.Load() > before })
+		servertest.Eventually(t, 60*time.Second, "a call to be under way", func() bool { return g.calls.Load() > before })
 	}
-	servertest.Eventually(t, 5*time.Second, "100 to wait", func() bool { return s.queued() == 100 })
+	servertest.Eventually(t, 60*time.Second, "100 to wait", func() bool { return s.queued() == 100 })
 	if _, err := s.Decide(t.Context(), []limit.Counter{quota(1)}); !errors.Is(err, limit.ErrUnavailable) || !errors.Is(err, errQueueFull) {
 		t.Errorf("the 102nd: %v", err)
 	}
@@ -163,7 +163,7 @@ func TestLateAnswerIsGivenBack(t *testing.T) {
 	for _, a := range everyAlgorithm {
 		all = append(all, longCounter(a, 10))
 	}
-	servertest.Eventually(t, 5*time.Second, "the first decision", func() bool {
+	servertest.Eventually(t, 60*time.Second, "the first decision", func() bool {
 		_, err := s.Decide(t.Context(), all)
 		return err == nil
 	})
@@ -177,7 +177,7 @@ func TestLateAnswerIsGivenBack(t *testing.T) {
 		t.Errorf("waited %s", took)
 	}
 	open()
-	servertest.Eventually(t, 5*time.Second, "the charge to be given back", func() bool { return s.Stats().Undone == 1 && s.idle() })
+	servertest.Eventually(t, 60*time.Second, "the charge to be given back", func() bool { return s.Stats().Undone == 1 && s.idle() })
 	if got := remaining(t, s, all); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v left, before it %v", got, want)
 	}
@@ -201,7 +201,7 @@ func TestNothingIsChargedPastTheDeadline(t *testing.T) {
 	s := newStore(t, newClient(t, srv.Addr()), Options{
 		Budget: 50 * time.Millisecond, CallTimeout: generous, Breaker: breaker.Options{Silence: generous},
 	})
-	servertest.Eventually(t, 5*time.Second, "the first decision", func() bool {
+	servertest.Eventually(t, 60*time.Second, "the first decision", func() bool {
 		_, err := s.Decide(t.Context(), []limit.Counter{quota(10)})
 		return err == nil
 	})
@@ -213,7 +213,7 @@ func TestNothingIsChargedPastTheDeadline(t *testing.T) {
 	}
 	srv.SetTime(noon.Add(time.Minute)) // Redis runs it now
 	open()
-	servertest.Eventually(t, 5*time.Second, "the call to end", s.idle)
+	servertest.Eventually(t, 60*time.Second, "the call to end", s.idle)
 	d, err := newStore(t, newClient(t, srv.Addr()), Options{}).Decide(t.Context(), []limit.Counter{withCost(quota(10), 0)})
 	if err != nil || d.States[0].Remaining != before || d.States[0].Refunded != 0 {
 		t.Fatalf("%+v, %v; %d were left", d, err, before)

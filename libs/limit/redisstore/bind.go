@@ -3,22 +3,11 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
-
-// bound is a client whose connections all lead to one process of Redis. A TCP
-// connection never outlives its process, so a call that names an epoch of this
-// process's run id is run by this process, or by none: a connection to another
-// process, whose append-only file may have brought the epoch back, is refused
-// before anything is sent on it.
-type bound struct {
-	client *redis.Client
-	runID  atomic.Pointer[string] // of the first connection
-}
 
 // errOtherProcess refuses a connection. It wraps nothing: go-redis unwraps what
 // OnConnect returns.

@@ -154,11 +154,11 @@ func TestSlotMigration(t *testing.T) {
 			}
 		})
 	}
-	servertest.Eventually(t, 10*time.Second, "traffic", func() bool { return remaining(t, s, pair)[0] < 1<<40-50 })
+	servertest.Eventually(t, 60*time.Second, "traffic", func() bool { return remaining(t, s, pair)[0] < 1<<40-50 })
 	// With one key there and one here every call is refused with TRYAGAIN.
 	c.Move(t, epoch.SlotOf(counter.Key), 0, 1)
 	before := remaining(t, s, pair)[0]
-	servertest.Eventually(t, 10*time.Second, "traffic after it", func() bool { return remaining(t, s, pair)[0] < before-50 })
+	servertest.Eventually(t, 60*time.Second, "traffic after it", func() bool { return remaining(t, s, pair)[0] < before-50 })
 	close(stop)
 	wg.Wait()
 	var sum int64

@@ -127,7 +127,7 @@ func TestLostAnswerChargesOnce(t *testing.T) {
 			s := newStore(t, newClient(t, p.addr), Options{
 				Budget: 50 * time.Millisecond, CallTimeout: 200 * time.Millisecond, Breaker: breaker.Options{Silence: generous, Errors: 1000},
 			})
-			servertest.Eventually(t, 5*time.Second, "the first decision", func() bool {
+			servertest.Eventually(t, 60*time.Second, "the first decision", func() bool {
 				_, err := s.Decide(t.Context(), []limit.Counter{fixed(1000)})
 				return err == nil
 			})
@@ -147,9 +147,9 @@ func TestLostAnswerChargesOnce(t *testing.T) {
 			if rate, consumed, refunded := used(); rate != before+1 || consumed != 1 || refunded != 0 {
 				t.Fatalf("rate %d after %d, %d consumed, %d refunded", rate, before, consumed, refunded)
 			}
-			servertest.Eventually(t, 10*time.Second, "the loss to be noticed", func() bool { return s.Stats().Lost > 0 })
+			servertest.Eventually(t, 60*time.Second, "the loss to be noticed", func() bool { return s.Stats().Lost > 0 })
 			p.answer.Store(passAnswers)
-			servertest.Eventually(t, 10*time.Second, "the quota to be given back", func() bool {
+			servertest.Eventually(t, 60*time.Second, "the quota to be given back", func() bool {
 				_, _, refunded := used()
 				return refunded == 1
 			})
@@ -183,7 +183,7 @@ func TestLostSettlementIsAppliedOnce(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	p.answer.Store(passAnswers)
-	servertest.Eventually(t, 5*time.Second, "the settlement", func() bool { return settle() == nil })
+	servertest.Eventually(t, 60*time.Second, "the settlement", func() bool { return settle() == nil })
 	if err := settle(); err != nil || consumed() != 3 {
 		t.Fatalf("%d consumed, %v", consumed(), err)
 	}
@@ -202,7 +202,7 @@ func TestLostAdvanceTakesPlaceOnce(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	p.answer.Store(passAnswers)
-	servertest.Eventually(t, 5*time.Second, "the second call to be told", func() bool {
+	servertest.Eventually(t, 60*time.Second, "the second call to be told", func() bool {
 		_, err := s.Advance(t.Context(), v)
 		return errors.Is(err, ErrAdvanced)
 	})
@@ -265,9 +265,9 @@ func TestBlackholeOpensTheBreakerAndHeals(t *testing.T) {
 		_, err := s.Decide(t.Context(), []limit.Counter{quota(1 << 40)})
 		return err
 	}
-	servertest.Eventually(t, 5*time.Second, "the first decision", func() bool { return decide() == nil })
+	servertest.Eventually(t, 60*time.Second, "the first decision", func() bool { return decide() == nil })
 	p.answer.Store(swallowAnswers)
-	servertest.Eventually(t, 5*time.Second, "the breaker to open", func() bool {
+	servertest.Eventually(t, 60*time.Second, "the breaker to open", func() bool {
 		if err := decide(); err != nil && !errors.Is(err, limit.ErrUnavailable) {
 			t.Fatal(err)
 		}
@@ -285,7 +285,7 @@ func TestBlackholeOpensTheBreakerAndHeals(t *testing.T) {
 	}
 	p.answer.Store(passAnswers)
 	healed := time.Now()
-	servertest.Eventually(t, 5*time.Second, "the store to be back", func() bool { return decide() == nil })
+	servertest.Eventually(t, 60*time.Second, "the store to be back", func() bool { return decide() == nil })
 	if took := time.Since(healed); took > 2*time.Second {
 		t.Errorf("back after %s", took)
 	}
@@ -299,9 +299,9 @@ func TestStoppedRedisComesBack(t *testing.T) {
 		_, err := s.Decide(t.Context(), []limit.Counter{quota(1 << 40)})
 		return err
 	}
-	servertest.Eventually(t, 5*time.Second, "the first decision", func() bool { return decide() == nil })
+	servertest.Eventually(t, 60*time.Second, "the first decision", func() bool { return decide() == nil })
 	server.Close()
-	servertest.Eventually(t, 5*time.Second, "the breaker to open", func() bool {
+	servertest.Eventually(t, 60*time.Second, "the breaker to open", func() bool {
 		err := decide()
 		if !errors.Is(err, limit.ErrUnavailable) {
 			t.Fatalf("error %v", err)
@@ -311,7 +311,7 @@ func TestStoppedRedisComesBack(t *testing.T) {
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	servertest.Eventually(t, 5*time.Second, "the store to be back", func() bool { return decide() == nil })
+	servertest.Eventually(t, 60*time.Second, "the store to be back", func() bool { return decide() == nil })
 }
 
 // Answers that refuse a call are the store's absence, but no reason to stop
@@ -331,10 +331,10 @@ func TestRefusalsAreUnavailable(t *testing.T) {
 				_, err := s.Decide(t.Context(), []limit.Counter{quota(1)})
 				return err
 			}
-			servertest.Eventually(t, 5*time.Second, "the first decision", func() bool { return decide() == nil })
+			servertest.Eventually(t, 60*time.Second, "the first decision", func() bool { return decide() == nil })
 			server.SetError(refusal)
 			said := 0 // on a busy machine a try may outlast the budget, and say nothing
-			servertest.Eventually(t, 5*time.Second, "three answers that say why", func() bool {
+			servertest.Eventually(t, 60*time.Second, "three answers that say why", func() bool {
 				err := decide()
 				var reply redis.Error
 				if !errors.Is(err, limit.ErrUnavailable) || errors.As(err, &reply) && reply.Error() != refusal {

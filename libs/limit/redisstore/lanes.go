@@ -3,45 +3,11 @@ package redisstore
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/sluice-platform/sluice/libs/breaker"
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
-
-// lanes are the calls under way to one server, a few at once. A decision that
-// finds a free lane is sent at once; those that come while all are busy travel
-// together in the next call of the first that is free. The lock is held to
-// append and to take, never while anything is sent.
-type lanes struct {
-	s *Store
-	// server is the client of the server's address; nil of a Cluster's lanes to no
-	// server that is known. bound has the connections that calls are sent on.
-	server  *redis.Client
-	bound   atomic.Pointer[bound]
-	breaker *breaker.Breaker
-	refusal refusal
-
-	mu      sync.Mutex
-	waiting queue
-	busy    int
-	// began holds when each call under way was sent; the oldest tells silence.
-	began map[*lane]time.Time
-}
-
-// lane is one goroutine at work, and what it uses again.
-type lane struct {
-	batches [pipelineBatches]batch
-	used    int
-	id      string // of its idempotency record; a new one after a call was lost
-	number  int64
-	sent    uint64 // how often it took what waits
-}
 
 var errQueueFull = errors.New("too many decisions wait")
 

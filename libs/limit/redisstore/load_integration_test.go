@@ -40,7 +40,7 @@ func TestManyClientsAreNoOutage(t *testing.T) {
 	s, beat, machine := newLoaded(t, server.Addr(), server.Addr())
 	ctx := t.Context()
 	counters := []limit.Counter{longCounter(limit.FixedWindow, 1<<40), longCounter(limit.RenewingQuota, 1<<40)}
-	servertest.Eventually(t, 10*time.Second, "the first decision", func() bool {
+	servertest.Eventually(t, 60*time.Second, "the first decision", func() bool {
 		_, err := s.Decide(ctx, counters)
 		return err == nil
 	})
@@ -74,7 +74,7 @@ func TestManyClientsAreNoOutage(t *testing.T) {
 	if missed.Load() > 0 {
 		t.Errorf("%d of %d decisions were not answered in time", missed.Load(), clients*each)
 	}
-	servertest.Eventually(t, 10*time.Second, "the last calls to end", func() bool { return s.idle() && s.Available() })
+	servertest.Eventually(t, 60*time.Second, "the last calls to end", func() bool { return s.idle() && s.Available() })
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	defer admin.Close()
 	info, err := admin.InfoMap(ctx, "stats", "commandstats").Result()
@@ -130,7 +130,7 @@ func TestSilenceHoldsNobodyUp(t *testing.T) {
 			}
 		})
 	}
-	servertest.Eventually(t, 10*time.Second, "traffic", func() bool { return passed.Load() > 1000 })
+	servertest.Eventually(t, 60*time.Second, "traffic", func() bool { return passed.Load() > 1000 })
 	p.answer.Store(swallowAnswers)
 	now := time.Now()
 	silent.Store(&now)

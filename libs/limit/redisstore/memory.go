@@ -176,15 +176,3 @@ func (p *part) totalsOf(j, at int) seen {
 	}
 	return t
 }
-
-// stepAt is a step of an advance: a key of the part, and what its number becomes.
-type stepAt struct {
-	key int // in part.keys
-	to  int64
-}
-
-// totalsAt is where a counter's totals are remembered; of quotas only.
-type totalsAt struct {
-	key    int // in part.keys
-	expiry int64
-}

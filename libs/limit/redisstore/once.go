@@ -8,15 +8,6 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 )
 
-// once is the idempotency record of a call: the script writes the call's number
-// and its answer under the key, together with the charges, and answers a call of
-// the same number with it. A lane has one call under way, so each lane has one
-// record; it lives for an hour.
-type once struct {
-	key    string
-	number int64 // 0: none
-}
-
 // askedFor is how long the answer of a call is asked for; less than its record
 // lives.
 const askedFor = 50 * time.Minute

@@ -4,71 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
-
-	"github.com/sluice-platform/sluice/libs/limit"
-	"github.com/sluice-platform/sluice/libs/period"
 )
-
-// States of a part.
-const (
-	partWaiting  int32 = iota
-	partAnswered       // its result stands
-	partLeft           // nobody waits; whoever answers it lets go of it
-)
-
-// part is what one decision asks of one server: groups of counters, each all or
-// nothing, laid out for the script. It belongs to its decision until it is
-// queued, and then to both: the decision may leave it, a lane may answer it,
-// and the second of the two lets go of it. It copies what it needs.
-type part struct {
-	slot   int
-	to     *lanes // those of the slot's server
-	owner  int    // whose turn it takes while it queues: the slot of its first key
-	next   *part  // the owner's next one in the queue
-	groups []group
-	// counters and bounds are those of all groups, in order; index says which
-	// of the decision's counters each is.
-	counters []limit.Counter
-	bounds   []period.Bounds
-	index    []int
-	totals   []totalsAt
-	steps    []stepAt
-	// keys are named once each; body is the groups' numbers, in which the byte
-	// offsets of places name keys of this part, of deadlines hold deadlines.
-	keys      []string
-	kinds     []byte // of keys, as the script has them
-	body      []byte
-	places    []int
-	deadlines []int
-
-	state atomic.Int32
-	sent  atomic.Int64 // when it was sent last, ns; 0 while it waits
-	done  chan struct{}
-	// The result: an error, or the groups' answers.
-	err    error
-	reply  string // this part's share
-	now    int64  // Redis's clock, µs
-	settle bool   // a settlement: nobody undoes it when its answer is late
-	until  int64  // of an advance: when it may take place last by Redis's clock, µs; 0 is no end
-	giving bool   // gives back, and is owed where it is not known to have been done
-	lost   bool   // its answer is; a receipt says what became of it
-	quotas bool   // it charges or refunds some
-	marked bool   // it has quotas, if only to look at: they have to be whole
-	memory *memory
-	clock  *clock
-}
-
-// group is counters judged all or nothing.
-type group struct {
-	from, to int  // in part.counters
-	apart    bool // judged alone, outside the decision's all or nothing
-	guards   int  // guards that stand before the counters: a settlement's, or an advance's steps
-	again    bool // asked once more in another part; this answer is void
-	status   int
-	at       int // where its counters' answers begin, in numbers of the reply
-}
 
 func newPart(m *memory, c *clock) *part {
 	return &part{memory: m, clock: c, done: make(chan struct{}, 1)}

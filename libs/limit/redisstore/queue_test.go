@@ -120,16 +120,16 @@ func TestAFloodWaitsBehindItself(t *testing.T) {
 		})
 	}
 	decide(a)
-	servertest.Eventually(t, 5*time.Second, "a call to be under way", func() bool { return g.calls.Load() > before })
+	servertest.Eventually(t, 60*time.Second, "a call to be under way", func() bool { return g.calls.Load() > before })
 	for range 200 {
 		decide(a)
 	}
-	servertest.Eventually(t, 5*time.Second, "a's to wait", func() bool { return s.queued() == 200 })
+	servertest.Eventually(t, 60*time.Second, "a's to wait", func() bool { return s.queued() == 200 })
 	if _, err := s.Decide(t.Context(), []limit.Counter{a}); !errors.Is(err, errQueueFull) {
 		t.Errorf("beyond half of the queue: %v", err)
 	}
 	decide(b)
-	servertest.Eventually(t, 5*time.Second, "b's to wait", func() bool { return s.queued() == 201 })
+	servertest.Eventually(t, 60*time.Second, "b's to wait", func() bool { return s.queued() == 201 })
 	open()
 	wg.Wait()
 	calls := g.keys()[before:]

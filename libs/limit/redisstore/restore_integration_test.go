@@ -21,7 +21,7 @@ func TestMasterOfAClusterLosesItsQuotas(t *testing.T) {
 	client := clusterClient(t, c)
 	s := newStore(t, client, Options{Name: "gw"})
 	servertest.Run(t, "store", s.Run)
-	servertest.Eventually(t, 10*time.Second, "the store to have looked", s.Whole)
+	servertest.Eventually(t, 60*time.Second, "the store to have looked", s.Whole)
 	// A counter on each of the first two masters.
 	counters := make([]limit.Counter, 2)
 	for i := range counters {

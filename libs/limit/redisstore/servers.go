@@ -2,8 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,25 +12,6 @@ import (
 
 // routeFor is how long a slot's server is believed without asking the client.
 const routeFor = time.Second
-
-// servers are the lanes of each server: of one Redis (alone, or the master that
-// Sentinels name) one, of a Cluster one a master.
-type servers struct {
-	s       *Store
-	cluster *redis.ClusterClient // nil: one Redis, and all keys are slot 0
-	only    *lanes               // of a Cluster those to no server that is known
-
-	mu     sync.Mutex
-	byAddr map[string]*lanes
-	routes [epoch.NumSlots]atomic.Pointer[route]
-	// epochs are those that calls name, by slot.
-	epochs [epoch.NumSlots]atomic.Pointer[string]
-}
-
-type route struct {
-	to    *lanes
-	until int64 // ns
-}
 
 func (v *servers) start(s *Store) {
 	v.s = s

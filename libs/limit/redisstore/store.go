@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,38 +16,6 @@ import (
 	"github.com/sluice-platform/sluice/libs/limit/redisstore/internal/epoch"
 	script "github.com/sluice-platform/sluice/schemas/redis"
 )
-
-// Store decides on Redis. It is safe for concurrent use.
-type Store struct {
-	client redis.UniversalClient
-	o      Options
-	now    func() time.Time
-	// instance tells this process from others by its name.
-	instance string
-	clock    clock
-	text     string // the script
-	sha      string
-	counts   counts
-	memory   *memory
-	// epochKey is of one Redis.
-	epochKey string
-	// attention has Run look sooner; whole is what it saw last.
-	attention chan struct{}
-	whole     atomic.Bool
-
-	// servers has the lanes to each server; of one Redis there is one.
-	servers servers
-	// running are the goroutines of lanes and probes. background is their
-	// context: a call once begun does not end with the request that began it.
-	running    sync.WaitGroup
-	background context.Context
-	closing    chan struct{}
-	close      sync.Once
-
-	lanePool sync.Pool // of *lane
-	partPool sync.Pool // of *part
-	askPool  sync.Pool // of *asking
-}
 
 var _ limit.Store = (*Store)(nil)
 

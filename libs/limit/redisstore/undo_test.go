@@ -41,7 +41,7 @@ func newOwing(t *testing.T, owe func(at time.Time, counters []limit.Counter)) *o
 		Budget: 100 * time.Millisecond, CallTimeout: 200 * time.Millisecond, Breaker: breaker.Options{Silence: generous, Errors: 1000}, Owe: owe,
 	})
 	o.direct = newStore(t, newClient(t, o.server.Addr()), Options{})
-	servertest.Eventually(t, 5*time.Second, "the first decision", func() bool {
+	servertest.Eventually(t, 60*time.Second, "the first decision", func() bool {
 		_, err := o.Decide(t.Context(), []limit.Counter{fixed(1000)})
 		return err == nil
 	})
@@ -150,9 +150,9 @@ func TestGiveBackIsOwedWhereItIsNotDone(t *testing.T) {
 			heal := c.fault(o)
 			a.giveBack(t.Context(), o.Store, &limit.Decision{States: make([]limit.State, len(counters))})
 			heal()
-			servertest.Eventually(t, 10*time.Second, "what is owed", func() bool { return o.owes() == c.owed })
+			servertest.Eventually(t, 60*time.Second, "what is owed", func() bool { return o.owes() == c.owed })
 			if c.asks {
-				servertest.Eventually(t, 10*time.Second, "the receipt to be asked for", func() bool { return receipts.Load() > 0 })
+				servertest.Eventually(t, 60*time.Second, "the receipt to be asked for", func() bool { return receipts.Load() > 0 })
 			}
 			a.reset(o.Store)
 			if err := o.Close(); err != nil {

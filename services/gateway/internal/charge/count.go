@@ -77,11 +77,9 @@ func (c *Charger) askStore(q *Charges, s set, again bool) {
 	}
 }
 
-// charge asks for what a request is charged. What rules with refundOn took is in the
-// journal before the request is forwarded: if this process is killed before the
-// call's end is known, the client gets no answer, and the next start gives it back.
-// A client that goes away does not cut the call short, or a charge would be made
-// that no event tells of; the store bounds it.
+// charge charges a request. What rules with refundOn took is in the journal before the
+// request is forwarded: the next start gives it back where this process is killed. A
+// client that goes away does not cut the call short: its charge would be in no event.
 func (c *Charger) charge(q *Charges, s set) (limit.Decision, error) {
 	d, err := c.Store.Decide(context.Background(), s.counters)
 	if err != nil || !d.Allowed {

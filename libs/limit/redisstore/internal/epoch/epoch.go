@@ -75,16 +75,17 @@ const (
 	Seal   Op = "seal"
 )
 
-// Do runs an operation on the epoch of each slot, in one round trip, in order.
+// Do runs an operation on the epoch of each slot of a process, the first one by
+// itself and the others in one round trip, in order.
 func Do(ctx context.Context, client redis.UniversalClient, prefix string, slots []int, op Op, given string) ([]Standing, error) {
 	_, cluster := client.(*redis.ClusterClient)
 	cmds := make([]*redis.Cmd, len(slots))
-	if len(slots) == 1 {
-		cmds[0] = epochScript.Run(ctx, client, []string{Key(prefix, cluster, slots[0])}, string(op), given)
-	} else {
+	// The process knows the script after this one.
+	cmds[0] = epochScript.Run(ctx, client, []string{Key(prefix, cluster, slots[0])}, string(op), given)
+	if len(slots) > 1 {
 		pipe := client.Pipeline()
-		for i, slot := range slots {
-			cmds[i] = epochScript.Eval(ctx, pipe, []string{Key(prefix, cluster, slot)}, string(op), given)
+		for i, slot := range slots[1:] {
+			cmds[1+i] = epochScript.EvalSha(ctx, pipe, []string{Key(prefix, cluster, slot)}, string(op), given)
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
 	}

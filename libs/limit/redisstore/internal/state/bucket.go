@@ -1,4 +1,4 @@
-package redisstore
+package state
 
 import (
 	"math/bits"

@@ -1,18 +1,13 @@
-package redisstore
+package state
 
 import (
-	"time"
-
 	"github.com/sluice-platform/sluice/libs/limit"
 	"github.com/sluice-platform/sluice/libs/period"
 )
 
-// values are what the script said of a counter: its state a, b, c after the
-// decision, at a time in µs.
-type values struct{ now, a, b, c int64 }
-
-// fill derives what a client wants to know.
-func (v values) fill(st *limit.State, n *limit.Counter, b *period.Bounds, allowed bool) {
+// Fill derives what a client wants to know of a counter n; b are the bounds of a
+// renewing quota's period.
+func (v Values) Fill(st *limit.State, n *limit.Counter, b *period.Bounds, allowed bool) {
 	*st = limit.State{Key: n.Key, Allowed: allowed, Unlimited: n.Unlimited, Shadow: n.Shadow, Limit: n.Limit}
 	if n.Unlimited {
 		st.Limit = 0
@@ -30,25 +25,25 @@ func (v values) fill(st *limit.State, n *limit.Counter, b *period.Bounds, allowe
 	}
 }
 
-func (v values) rate(st *limit.State, n *limit.Counter) {
+func (v Values) rate(st *limit.State, n *limit.Counter) {
 	waits := !st.Allowed && !st.Never
 	switch n.Algorithm {
 	case limit.FixedWindow:
-		st.Remaining = max(0, n.Limit-v.a)
-		st.Reset = micros(v.b - v.now)
+		st.Remaining = max(0, n.Limit-v.A)
+		st.Reset = micros(v.B - v.Now)
 		if waits {
 			st.RetryAfter = st.Reset
 		}
 	case limit.SlidingWindow:
 		v.sliding(st, n, waits)
 	default:
-		fillBucket(st, n, v.now, v.a, v.b)
+		fillBucket(st, n, v.Now, v.A, v.B)
 	}
 }
 
-func (v values) quota(st *limit.State, n *limit.Counter, b *period.Bounds) {
+func (v Values) quota(st *limit.State, n *limit.Counter, b *period.Bounds) {
 	st.Key = n.Key + ":" + b.Name()
-	st.Consumed, st.Refunded, st.Carried = v.a, v.b, v.c
+	st.Consumed, st.Refunded, st.Carried = v.A, v.B, v.C
 	if n.Unlimited {
 		return
 	}
@@ -58,24 +53,22 @@ func (v values) quota(st *limit.State, n *limit.Counter, b *period.Bounds) {
 		return
 	}
 	st.Limit = b.Prorate(n.Limit) + st.Carried
-	st.Remaining = max(0, st.Limit-max(0, v.a-v.b))
+	st.Remaining = max(0, st.Limit-max(0, v.A-v.B))
 	if b.Endless() {
 		return
 	}
-	st.Reset = max(0, micros(b.End.UnixMicro()-v.now))
+	st.Reset = max(0, micros(b.End.UnixMicro()-v.Now))
 	if !st.Allowed && !st.Never {
 		st.RetryAfter = st.Reset
 	}
 }
 
-func (v values) wallet(st *limit.State, n *limit.Counter) {
-	st.Consumed, st.Refunded, st.Forfeited = v.a, v.b, v.c
+func (v Values) wallet(st *limit.State, n *limit.Counter) {
+	st.Consumed, st.Refunded, st.Forfeited = v.A, v.B, v.C
 	if n.Unlimited {
 		return
 	}
 	st.Limit = n.Granted
 	st.Never = !st.Allowed
-	st.Remaining = max(0, n.Granted-max(0, v.a-v.b)-v.c)
+	st.Remaining = max(0, n.Granted-max(0, v.A-v.B)-v.C)
 }
-
-func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

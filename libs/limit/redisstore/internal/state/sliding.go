@@ -1,4 +1,4 @@
-package redisstore
+package state
 
 import (
 	"math/bits"
@@ -8,12 +8,12 @@ import (
 
 // sliding: a counts the window that ends at b, c the one before, of which the
 // part counts that the window ending now still covers.
-func (v values) sliding(st *limit.State, n *limit.Counter, waits bool) {
+func (v Values) sliding(st *limit.State, n *limit.Counter, waits bool) {
 	size := n.Window.Microseconds()
-	left := min(v.b-v.now, size)
-	weight := mulDivUp(v.c, left, size)
-	st.Remaining = max(0, n.Limit-v.a-weight)
-	if v.a+weight > 0 {
+	left := min(v.B-v.Now, size)
+	weight := mulDivUp(v.C, left, size)
+	st.Remaining = max(0, n.Limit-v.A-weight)
+	if v.A+weight > 0 {
 		st.Reset = micros(v.until(n.Limit-st.Remaining-1, left, size))
 	}
 	if waits {
@@ -23,18 +23,18 @@ func (v values) sliding(st *limit.State, n *limit.Counter, waits bool) {
 
 // until is the time, µs, until no more than used is taken, if nothing is added.
 // used is at least 0.
-func (v values) until(used, left, size int64) int64 {
+func (v Values) until(used, left, size int64) int64 {
 	// A clock that was set back leaves the running window longer than one.
-	early := v.b - v.now - left
+	early := v.B - v.Now - left
 	switch {
-	case v.a+mulDivUp(v.c, left, size) <= used:
+	case v.A+mulDivUp(v.C, left, size) <= used:
 		return 0
-	case v.a <= used:
+	case v.A <= used:
 		// In this window, as the last one moves out of sight.
-		return early + left - mulDivDown(used-v.a, size, v.c)
+		return early + left - mulDivDown(used-v.A, size, v.C)
 	}
 	// In the next one, whose last is this one.
-	return v.b - v.now + size - mulDivDown(used, size, v.a)
+	return v.B - v.Now + size - mulDivDown(used, size, v.A)
 }
 
 // mulDivDown is a·b ÷ m, where that is below 2^63.
