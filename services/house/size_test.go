@@ -43,7 +43,6 @@ var sizeExceptions = map[string]int{
 	"words, docs/guarantees.md":                                                2983,
 	"words, docs/adr/0017-gateway-cache.md":                                    1010,
 	"words, docs/adr/0019-reservations.md":                                     1570,
-	"words, services/keeper/README.md":                                         1063,
 	"words, services/sluice/README.md":                                         1103,
 }
 
