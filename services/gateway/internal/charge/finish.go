@@ -58,14 +58,14 @@ func (c *Charger) refund(q *Charges, status int, how rule.Failure) {
 		q.reportLater(u.match.Rule.Metric, &n, true)
 	}
 	c.journal(q, owed)
-	if len(back) > 0 {
-		c.Journal.GiveBack(q.inFlight, q.JudgedAt, back)
-	} else {
-		c.Journal.End(q.inFlight)
-	}
 	if failed {
 		c.Metrics.Refunds.Inc()
 	}
+	if len(back) == 0 {
+		c.Journal.End(q.inFlight)
+		return
+	}
+	c.Journal.GiveBack(q.inFlight, q.JudgedAt, back)
 }
 
 // correct charges or gives back the difference between the cost that the service

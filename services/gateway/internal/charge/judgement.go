@@ -47,22 +47,19 @@ func (j *Judgement) correct(difference int64, after *limit.State) {
 // tighter orders judgements: those that deny first, among them 403 before 429
 // and the longer wait first; then the fewest units left, then the later reset.
 func tighter(a, b Judgement) int {
-	if a.State.Allowed != b.State.Allowed {
+	switch {
+	case a.State.Allowed != b.State.Allowed:
 		return first(!a.State.Allowed)
-	}
-	if !a.State.Allowed {
-		if a.entitled() != b.entitled() {
-			return first(!a.entitled())
-		}
-		if a.State.Never != b.State.Never {
-			return first(a.State.Never)
-		}
-		return -cmp.Compare(a.State.RetryAfter, b.State.RetryAfter)
-	}
-	if a.State.Unlimited != b.State.Unlimited {
+	case a.State.Allowed && a.State.Unlimited != b.State.Unlimited:
 		return first(!a.State.Unlimited)
+	case a.State.Allowed:
+		return cmp.Or(cmp.Compare(a.State.Remaining, b.State.Remaining), -cmp.Compare(a.State.Reset, b.State.Reset))
+	case a.entitled() != b.entitled():
+		return first(!a.entitled())
+	case a.State.Never != b.State.Never:
+		return first(a.State.Never)
 	}
-	return cmp.Or(cmp.Compare(a.State.Remaining, b.State.Remaining), -cmp.Compare(a.State.Reset, b.State.Reset))
+	return -cmp.Compare(a.State.RetryAfter, b.State.RetryAfter)
 }
 
 // first is the result of a comparison that a wins when it is true.
