@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/cache"
+
 	"github.com/spf13/cobra"
 )
 
@@ -25,7 +27,7 @@ func whenAnswered(t *testing.T, status int, body string, args ...string) (stderr
 	defer server.Close()
 	var errs bytes.Buffer
 	root := &cobra.Command{Use: "sluice", SilenceErrors: true}
-	root.AddCommand(Commands()...)
+	root.AddCommand(append(Commands(), cache.Command())...)
 	root.SetArgs(append(args, "--url", server.URL, "--token", "t"))
 	root.SetOut(&bytes.Buffer{})
 	root.SetErr(&errs)

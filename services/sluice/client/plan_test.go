@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluice-platform/sluice/services/sluice/client/cache"
+
 	"github.com/sluice-platform/sluice/services/sluice/client/internal/rest"
 
 	"github.com/spf13/cobra"
@@ -161,7 +163,7 @@ func TestConnectionMistakesAreNamed(t *testing.T) {
 		"cache rehearse --route x --rate 1 --since never":               `--since must be a duration such as 90s, 30m or 1h, not "never"`,
 	} {
 		root := &cobra.Command{Use: "sluice", SilenceErrors: true}
-		root.AddCommand(Commands()...)
+		root.AddCommand(append(Commands(), cache.Command())...)
 		root.SetArgs(strings.Fields(args))
 		root.SetOut(&bytes.Buffer{})
 		root.SetErr(&bytes.Buffer{})
