@@ -135,7 +135,7 @@ func registerStore(reg prometheus.Registerer, store *redisstore.Store) error {
 		counter("sluice_store_late_total", "Calls to the counter store that were not answered within gateway.store.budget.", func() uint64 { return stats().Left }),
 		counter("sluice_store_undone_total", "Charges given back: their answer came too late, or another slot denied.", func() uint64 { return stats().Undone }),
 		counter("sluice_store_lost_total", "Calls to the counter store that were sent and never answered.", func() uint64 { return stats().Lost }),
-		counter("sluice_store_unknown_total", "Decisions of those calls that charged quotas and of which nobody knows whether they were charged, because Redis lost their answer as well: a counter may be too high by them. sluice reconcile --repair finds the units.", func() uint64 { return stats().Unknown }),
+		counter("sluice_store_unknown_total", "Decisions of those calls that charged quotas and of which nobody knows whether they were charged, because Redis lost their answer as well: a counter may be too high by them. sluice reconcile shows the units.", func() uint64 { return stats().Unknown }),
 	} {
 		errs = append(errs, reg.Register(c))
 	}

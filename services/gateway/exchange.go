@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluice-platform/sluice/libs/httpcache"
 	"github.com/sluice-platform/sluice/libs/rule"
 	"github.com/sluice-platform/sluice/schemas/events/usage"
 	"github.com/sluice-platform/sluice/services/gateway/internal/charge"
@@ -45,9 +44,6 @@ type exchange struct {
 	// id is the decision's, "" before there is one.
 	id      string
 	scratch []byte
-
-	// lookup is what the cache does for the request, nil where the route is not cached.
-	lookup *httpcache.Lookup
 
 	// forwarded is the request on its way to the service.
 	forwarded proxy.Request

@@ -126,13 +126,6 @@ func underSentinel(t testing.TB, d *deployment, id string) (f *faulty, replica *
 	return f, replica, sentinel
 }
 
-func freePort(t testing.TB) int {
-	t.Helper()
-	port, err := devserver.FreePort()
-	must(t, err)
-	return port
-}
-
 func replicas(t testing.TB, sentinel string) int {
 	t.Helper()
 	client := redis.NewSentinelClient(&redis.Options{Addr: sentinel})

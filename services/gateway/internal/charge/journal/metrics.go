@@ -24,7 +24,7 @@ func newMetrics(reg prometheus.Registerer, stats func() spool.Stats, pending fun
 	m := metrics{
 		settled:         counter("sluice_settle_settled_total", "Requests settled: those that passed while the store was away, corrected costs, failed calls that were given back, calls in flight when the process before died."),
 		broken:          counter("sluice_settle_broken_total", "Sums of the journal that cannot be charged or given back: their counter's key holds something else."),
-		unknown:         counter("sluice_settle_unknown_units_total", "Units that were to be given back when Redis was lost before it answered: they are not given back again, so that counters may be too high by them. sluice reconcile --repair finds them."),
+		unknown:         counter("sluice_settle_unknown_units_total", "Units that were to be given back when Redis was lost before it answered: they are not given back again, so that counters may be too high by them. sluice reconcile shows them."),
 		inflightUnknown: counter("sluice_settle_inflight_unknown_total", "Requests that may have been in flight when the machine crashed: what they were charged stands."),
 	}
 	if reg == nil {
