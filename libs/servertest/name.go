@@ -9,7 +9,7 @@ import (
 )
 
 // cleanupLimit bounds each cleanup: a server that hangs must not hang the test run.
-const cleanupLimit = 30 * time.Second
+const cleanupLimit = 2 * time.Minute
 
 // unique is a name no other test has, in this process or another: letters and digits, legal everywhere.
 func unique() string {

@@ -90,7 +90,7 @@ func TestSecuredKafkaIsReached(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer client.Close()
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				if err := client.Ping(ctx); (err == nil) != want {
 					t.Errorf("%s: %v", what, err)

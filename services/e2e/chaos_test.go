@@ -145,7 +145,7 @@ func (s *privateStack) admin(t *testing.T, f func(ctx context.Context, admin *ka
 		t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := f(ctx, kadm.NewClient(client)); err != nil {
 		t.Fatal(err)

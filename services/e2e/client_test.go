@@ -15,7 +15,7 @@ import (
 )
 
 var client = &http.Client{
-	Timeout:   20 * time.Second,
+	Timeout:   time.Minute,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 128, MaxConnsPerHost: 2048},
 }
 

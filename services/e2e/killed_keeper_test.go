@@ -124,7 +124,7 @@ func (o *office) announced(n int) map[string][]int64 {
 	servertest.Eventually(o.t, 20*time.Second, "the outbox to be carried", func() bool {
 		return o.figure(`SELECT count(*) FROM outbox WHERE topic = $1`, quotaevents.Topic) == 0
 	})
-	ctx, cancel := context.WithTimeout(o.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(o.t.Context(), 2*time.Minute)
 	defer cancel()
 	all, ends := map[string][]int64{}, 0
 	for read := 0; read < n; {

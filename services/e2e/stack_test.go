@@ -124,7 +124,7 @@ func (s *stack) gateway(id string) *gate {
 // database runs f on a connection of its own.
 func (s *stack) database(f func(ctx context.Context, db *pgx.Conn) error) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	db, err := pgx.Connect(ctx, s.postgres)
 	if err != nil {

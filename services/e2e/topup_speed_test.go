@@ -35,6 +35,9 @@ func TestTopUpPropagation(t *testing.T) {
 	reportHop(t, "commit → relay", relay)
 	reportHop(t, "relay → Kafka → index", index)
 	reportHop(t, "commit → charged", enforced)
+	if worst := enforced[len(enforced)-1]; worst > 10*time.Second {
+		t.Errorf("a top-up took %v from commit to both tables", worst)
+	}
 	if w := s.wallet("acme"); w.Balance != 0 || w.Consumed != topUps*int64(len(s.gates)) {
 		t.Errorf("all that was granted is used: %+v", w)
 	}

@@ -204,7 +204,7 @@ func (d *deployment) run(id, redisAddr, keyPrefix string, edit func(*Config)) *r
 	cfg.Identity.TrustedCIDRs = []string{loopback}
 	cfg.Spool.Dir, cfg.Spool.SizeBytes = d.t.TempDir(), 4<<20
 	// Long enough for a busy machine; tests of the budget set their own.
-	cfg.Store = StoreConfig{KeyPrefix: keyPrefix, Budget: time.Second, Timeout: time.Second}
+	cfg.Store = StoreConfig{KeyPrefix: keyPrefix, Budget: 5 * time.Second, Timeout: 5 * time.Second}
 	if edit != nil {
 		edit(&cfg)
 	}

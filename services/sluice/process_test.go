@@ -71,7 +71,7 @@ func TestAProcessOutlivesAnAbsentPostgres(t *testing.T) {
 // awaitReason polls until the process says, with this word, why it is not ready.
 func awaitReason(t *testing.T, p *process, word string) string {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(2 * time.Minute)
 	poll := time.NewTicker(10 * time.Millisecond)
 	defer poll.Stop()
 	for {

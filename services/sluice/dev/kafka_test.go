@@ -35,7 +35,7 @@ func kafkaClient(t *testing.T, k *kafka) *kgo.Client {
 // produce makes topic t with one record in it.
 func produce(t *testing.T, k *kafka) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	client := kafkaClient(t, k)
 	defer client.Close()
@@ -50,7 +50,7 @@ func produce(t *testing.T, k *kafka) {
 // records is the end offset of topic t, -1 if there is none.
 func records(t *testing.T, k *kafka) int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	client := kafkaClient(t, k)
 	defer client.Close()
@@ -143,7 +143,7 @@ func TestKafkaIsCompacted(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "kafka")
 	k, _ := openTestKafka(t, dir)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	client := kafkaClient(t, k)
 	policy := "compact"
