@@ -48,13 +48,14 @@ func (b *bound) identify(ctx context.Context, conn *redis.Conn) error {
 	return nil
 }
 
-// process is the run id of the process that all connections lead to; it connects
-// where none has yet. Empty where Redis does not tell.
-func (b *bound) process(ctx context.Context) (string, error) {
+// process is the run id of the process that all connections lead to. Where none
+// has been made yet it connects, and has the process know the script. Empty where
+// Redis does not tell.
+func (b *bound) process(ctx context.Context, script string) (string, error) {
 	if id := b.runID.Load(); id != nil {
 		return *id, nil
 	}
-	if err := b.client.Ping(ctx).Err(); err != nil && !isReply(err) {
+	if err := b.client.ScriptLoad(ctx, script).Err(); err != nil && !isReply(err) {
 		return "", err
 	}
 	if id := b.runID.Load(); id != nil {

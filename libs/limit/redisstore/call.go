@@ -88,11 +88,11 @@ func (l *lanes) connected(ctx context.Context) (to *bound, runID string, err err
 		return nil, "", nil
 	}
 	to = l.connection()
-	runID, err = to.process(ctx)
+	runID, err = to.process(ctx, l.s.text)
 	if errors.Is(err, errOtherProcess) {
 		l.rebind(to)
 		to = l.connection()
-		runID, err = to.process(ctx)
+		runID, err = to.process(ctx, l.s.text)
 	}
 	return to, runID, err
 }

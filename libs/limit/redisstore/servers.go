@@ -76,8 +76,9 @@ func (v *servers) route(ctx context.Context, slot int, key string, now int64) *l
 	return to
 }
 
-// seen takes note of which process was found at an address.
-func (v *servers) seen(p *epoch.Process, runID string) {
+// seen takes note of which process was found at an address, and connects to it
+// before a request waits for that.
+func (v *servers) seen(ctx context.Context, p *epoch.Process, runID string) {
 	l := v.only
 	if v.cluster != nil {
 		v.mu.Lock()
@@ -86,6 +87,7 @@ func (v *servers) seen(p *epoch.Process, runID string) {
 	}
 	if l != nil {
 		l.leads(runID)
+		_, _, _ = l.connected(ctx) // a call tries again, and tells
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *Store) syncOne(ctx context.Context, p *epoch.Process, reported map[stri
 	if err != nil {
 		return epoch.Standing{}
 	}
-	s.servers.seen(p, st.RunID())
+	s.servers.seen(ctx, p, st.RunID())
 	switch now := st.Epoch(); now {
 	case "":
 		return st
