@@ -54,7 +54,7 @@ func newCounters(id string, cfg Config, deps Deps, address func() string) (*coun
 	c := &counters{heartbeat: breaker.NewHeartbeat(0, deps.Now).ThroughPoller()}
 	var err error
 	if c.store, err = redisstore.New(deps.Redis, redisstore.Options{
-		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout,
+		KeyPrefix: cfg.Store.KeyPrefix, Budget: cfg.Store.Budget, CallTimeout: cfg.Store.Timeout, Proxied: cfg.Store.Proxied,
 		Breaker: breaker.Options{Heartbeat: c.heartbeat}, Owe: c.owe, Report: c.report, Name: id, Now: deps.Now,
 	}); err != nil {
 		return nil, fmt.Errorf("counter store: %w", err)

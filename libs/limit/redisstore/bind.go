@@ -64,9 +64,6 @@ func (b *bound) process(ctx context.Context, script string) (string, error) {
 	return "", nil
 }
 
-// connection returns the client that calls are sent on.
-func (l *lanes) connection() *bound { return l.bound.Load() }
-
 // rebind has calls go to the process that is there now. Calls that are under way
 // to the one before lose their answers, if it still is there: what became of them
 // is asked for.
@@ -81,14 +78,14 @@ func (l *lanes) rebind(old *bound) {
 
 // leads sees to it that calls go to the process that was seen at the server.
 func (l *lanes) leads(runID string) {
-	b := l.connection()
+	b := l.bound.Load()
 	if id := b.runID.Load(); id != nil && *id != runID && runID != "" && !l.s.o.Proxied {
 		l.rebind(b)
 	}
 }
 
 // close ends the connections; nothing is sent any more.
-func (l *lanes) close() { _ = l.connection().client.Close() }
+func (l *lanes) close() { _ = l.bound.Load().client.Close() }
 
 // What calls name that may charge no quota anywhere, and behind a proxy those that
 // may charge under any epoch of the process that runs them.

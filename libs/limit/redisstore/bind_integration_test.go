@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,5 +139,26 @@ func TestEpochIsNotThePromotedReplicas(t *testing.T) {
 	})
 	if after := copied.Get(t.Context(), "epoch").Val(); after != before {
 		t.Errorf("epoch %q, want the copy of %q", after, before)
+	}
+}
+
+// Behind a proxy the connection says nothing: the script asks which process runs it,
+// and charges nothing under another one's epoch.
+func TestProxiedCallsAskWhichProcessItIs(t *testing.T) {
+	t.Parallel()
+	addr, prefix := servertest.Redis(t)
+	client := newClient(t, addr)
+	s := newStore(t, client, Options{KeyPrefix: prefix, Proxied: true})
+	if d, err := s.Decide(t.Context(), []limit.Counter{quota(10)}); err != nil || !d.Allowed {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	whole := client.Get(t.Context(), prefix+"epoch").Val()
+	other := strings.Repeat("0", epoch.RunIDLength) + whole[epoch.RunIDLength:]
+	if err := client.Set(t.Context(), prefix+"epoch", other, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.servers.expect([]int{0}, other)
+	if _, err := s.Decide(t.Context(), []limit.Counter{quota(10)}); !errors.Is(err, limit.ErrRestoring) {
+		t.Errorf("error %v, want ErrRestoring", err)
 	}
 }

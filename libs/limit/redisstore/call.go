@@ -87,11 +87,11 @@ func (l *lanes) connected(ctx context.Context) (to *bound, runID string, err err
 	if l.server == nil {
 		return nil, "", nil
 	}
-	to = l.connection()
+	to = l.bound.Load()
 	runID, err = to.process(ctx, l.s.text)
 	if errors.Is(err, errOtherProcess) {
 		l.rebind(to)
-		to = l.connection()
+		to = l.bound.Load()
 		runID, err = to.process(ctx, l.s.text)
 	}
 	return to, runID, err

@@ -41,7 +41,7 @@ func declareWhole(t testing.TB, client redis.UniversalClient, prefix string) {
 // runID is the process's that the store's calls are sent to.
 func runID(t testing.TB, s *Store) string {
 	t.Helper()
-	id, err := s.servers.only.connection().process(t.Context(), s.text)
+	id, err := s.servers.only.bound.Load().process(t.Context(), s.text)
 	if err != nil {
 		t.Fatal(err)
 	}
